@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names for what the compiler can be told, and counters that another thread may read. */
+#ifndef HOLDOFF_BASE_COMPILER_H
+#define HOLDOFF_BASE_COMPILER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HO_CACHE_LINE 64 /* bytes; every x86-64 and most arm64 */
+
+#define ho_likely(x)    __builtin_expect(!!(x), 1)
+#define ho_unlikely(x)  __builtin_expect(!!(x), 0)
+#define ho_prefetch(p)  __builtin_prefetch(p)
+#define ho_prefetchw(p) __builtin_prefetch(p, 1)
+
+#define HO_ARRAY_LEN(a)     (sizeof(a) / sizeof((a)[0]))
+#define HO_MIN(a, b)        ((a) < (b) ? (a) : (b))
+#define HO_MAX(a, b)        ((a) > (b) ? (a) : (b))
+#define HO_ALIGN_UP(x, a)   (((x) + (a)-1) / (a) * (a))
+#define HO_CACHE_ALIGNED    __attribute__((aligned(HO_CACHE_LINE)))
+#define HO_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/*
+ * A counter has one writer and any readers. The relaxed store compiles to the plain add that a
+ * data race would be, without being one.
+ */
+static inline void ho_ctr_add(uint64_t *ctr, uint64_t n)
+{
+	__atomic_store_n(ctr, *ctr + n, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t ho_ctr_read(const uint64_t *ctr)
+{
+	return __atomic_load_n(ctr, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tables for people: columns of fixed width, so that a row can be printed a second without
+ * knowing the later ones. The header is repeated on request.
+ */
+#ifndef HOLDOFF_BASE_TABLE_H
+#define HOLDOFF_BASE_TABLE_H
+
+#include <stdio.h>
+
+#define HO_TABLE_COLUMNS 24
+#define HO_TABLE_CELL    48
+
+struct ho_table {
+	FILE *out;
+	unsigned n;                            /* columns */
+	const char *title[HO_TABLE_COLUMNS];   /* not copied */
+	int width[HO_TABLE_COLUMNS];           /* negative = left aligned */
+	char cell[HO_TABLE_COLUMNS][HO_TABLE_CELL]; /* of the row being filled */
+	unsigned filled;
+};
+
+void ho_table_init(struct ho_table *table, FILE *out);
+/* width as in printf: negative aligns left. At most HO_TABLE_COLUMNS. */
+void ho_table_column(struct ho_table *table, const char *title, int width);
+void ho_table_header(struct ho_table *table);
+/* Sets the next cell of the row. */
+void ho_table_cell(struct ho_table *table, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Prints the row and begins the next; flushes, so that a reader at the other end of a pipe sees
+ * each second as it happens. -EPIPE when the reader has gone. */
+int ho_table_row(struct ho_table *table);
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/yaml.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+/* What libcyaml says of one failure arrives line by line: the causes, then where, innermost
+ * first. */
+struct yaml_log {
+	char cause[256];
+	char field[64];
+	unsigned line, column;
+};
+
+/* Drops libcyaml's own prefixes ("Load: ") and the newline. */
+static void take_cause(struct yaml_log *log, const char *text)
+{
+	const char *colon = strstr(text, ": ");
+	size_t len;
+
+	if (!strncmp(text, "Load: ", 6) && colon)
+		text += 6;
+	len = strcspn(text, "\n");
+	snprintf(log->cause, sizeof(log->cause), "%.*s", (int)HO_MIN(len, sizeof(log->cause) - 1), text);
+}
+
+static void yaml_log(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
+{
+	struct yaml_log *log = ctx;
+	char text[512];
+	const char *at;
+
+	if (level < CYAML_LOG_ERROR)
+		return;
+	vsnprintf(text, sizeof(text), fmt, args);
+	at = strstr(text, "line: ");
+	if (at && !log->line)
+		sscanf(at, "line: %u, column: %u", &log->line, &log->column);
+	at = strstr(text, "mapping field '");
+	if (at && !log->field[0])
+		sscanf(at, "mapping field '%63[^']'", log->field);
+	if (!log->cause[0] && !strstr(text, "Backtrace"))
+		take_cause(log, text);
+}
+
+static void *yaml_mem(void *ctx, void *ptr, size_t size)
+{
+	if (!size) {
+		free(ptr);
+		return NULL;
+	}
+	return realloc(ptr, size);
+}
+
+static struct cyaml_config yaml_config(struct yaml_log *log)
+{
+	return (struct cyaml_config){
+		.log_fn = yaml_log,
+		.log_ctx = log,
+		.log_level = CYAML_LOG_ERROR,
+		.mem_fn = yaml_mem,
+		/* A file that refers to itself could grow without bound. */
+		.flags = CYAML_CFG_NO_ALIAS,
+	};
+}
+
+static int yaml_result(const char *name, cyaml_err_t rc, const struct yaml_log *log,
+                       struct ho_err *err)
+{
+	const char *cause = log->cause[0] ? log->cause : cyaml_strerror(rc);
+	const char *in = log->field[0] ? " in field " : "";
+
+	if (rc == CYAML_OK)
+		return 0;
+	if (rc == CYAML_ERR_OOM)
+		return ho_err_set(err, -ENOMEM, "%s: out of memory", name);
+	if (log->line)
+		return ho_err_set(err, -EINVAL, "%s:%u:%u: %s%s%s", name, log->line, log->column,
+		                  cause, in, log->field);
+	return ho_err_set(err, -EINVAL, "%s: %s%s%s", name, cause, in, log->field);
+}
+
+int ho_yaml_load_file(const char *path, const struct cyaml_schema_value *schema, void **out,
+                      struct ho_err *err)
+{
+	struct yaml_log log = { 0 };
+	struct cyaml_config config = yaml_config(&log);
+	FILE *file = fopen(path, "re");
+
+	/* libcyaml reports no reason when the file cannot be opened. */
+	if (!file)
+		return ho_err_set(err, -errno, "%s: %s", path, ho_strerror(errno));
+	fclose(file);
+	*out = NULL;
+	return yaml_result(path, cyaml_load_file(path, &config, schema, out, NULL), &log, err);
+}
+
+int ho_yaml_load(const char *name, const void *text, size_t bytes,
+                 const struct cyaml_schema_value *schema, void **out, struct ho_err *err)
+{
+	struct yaml_log log = { 0 };
+	struct cyaml_config config = yaml_config(&log);
+
+	*out = NULL;
+	return yaml_result(name, cyaml_load_data(text, bytes, &config, schema, out, NULL), &log,
+	                   err);
+}
+
+void ho_yaml_free(const struct cyaml_schema_value *schema, void *data)
+{
+	struct yaml_log log = { 0 };
+	struct cyaml_config config = yaml_config(&log);
+
+	cyaml_free(&config, schema, data, 0);
+}

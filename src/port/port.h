@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A port: something that packets come from and go to. It has receive and transmit queues that
+ * work on bursts of slots (packet/slot.h), counters with a name for every lost packet, an
+ * interrupt that can be armed, and parameters with ethtool's names.
+ *
+ *                +--------------------- port ----------------------+
+ *   user  <----- | rxq: port_rx()   fresh buffers from its cache   | <---- wire, kernel, peer
+ *   user  -----> | txq: port_tx()   sent ones go back to its cache | ---->
+ *                +-------------------------------------------------+
+ *
+ * Ownership. port_rx gives the buffers of the slots it returns to the caller. port_tx takes those
+ * of the slots it accepts, whether the frame is sent or dropped; the others stay the caller's.
+ * What is on the wire or in the kernel belongs to the port until port_reap or port_close.
+ *
+ * Threads. A queue is used by one thread at a time, and so is the cache it is bound to. Different
+ * queues, and the receive and transmit queue of one number, may be used by different threads
+ * (with different caches). Counters may be read by any thread at any time.
+ *
+ * Conservation. For each receive queue, packets that reached it = rx_packets + its rx drops; for
+ * each transmit queue, packets accepted by port_tx = tx_packets + its tx drops + those in flight
+ * (port_tx_in_flight), which is 0 after a successful port_drain. What is lost before or behind
+ * the queue and only counted elsewhere (by the kernel, by the chip) is a drop of the port, read
+ * by ops->external_drops.
+ */
+#ifndef HOLDOFF_PORT_PORT_H
+#define HOLDOFF_PORT_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "packet/arena.h"
+#include "packet/slot.h"
+#include "runtime/rt.h"
+
+/*
+ * Why a packet was lost: enumerator, name that users see, meaning. One list for all kinds of
+ * ports. `rx_` = on the way to the user, `tx_` = on the way to the wire.
+ */
+#define PORT_DROPS(X)                                                                              \
+	X(RX_NO_BUFFER, "rx_no_buffer", "no free packet buffer when the frame arrived")            \
+	X(RX_RING_FULL, "rx_ring_full", "the receive ring was full: the receiver was too slow")    \
+	X(RX_MALFORMED, "rx_malformed", "the peer or file broke the format of a descriptor or record")\
+	X(RX_TOO_LONG, "rx_too_long", "longer than a frame can be here")                           \
+	X(RX_TRUNCATED, "rx_truncated", "captured only in part")                                   \
+	X(RX_SOCKET, "rx_socket", "the kernel dropped it at the socket: its queue was full")       \
+	X(RX_XDP_FILL, "rx_xdp_fill", "AF_XDP: the fill ring was empty")                           \
+	X(RX_XDP_INVALID, "rx_xdp_invalid", "AF_XDP: the kernel refused the frame (too long)")     \
+	X(RX_XDP_DROPPED, "rx_xdp_dropped", "AF_XDP: the kernel dropped it before the socket")     \
+	X(RX_LINK, "rx_link", "the interface counted it as dropped or missed on receive")          \
+	X(RX_FILTERED, "rx_filtered", "a filter that was asked for did not match")                 \
+	X(RX_CLOSED, "rx_closed", "still queued when the port was closed")                         \
+	X(TX_RING_FULL, "tx_ring_full", "the transmit ring was full and the sender did not wait")  \
+	X(TX_TOO_LONG, "tx_too_long", "longer than the port can send")                             \
+	X(TX_TOO_SHORT, "tx_too_short", "shorter than an Ethernet header")                         \
+	X(TX_NO_BUFFER, "tx_no_buffer", "no buffer to build the frame in")                         \
+	X(TX_BAD_FRAME, "tx_bad_frame", "an offload was asked for that the headers do not allow")  \
+	X(TX_PEER_FULL, "tx_peer_full", "the peer's ring had no room")                             \
+	X(TX_LINK_DOWN, "tx_link_down", "no peer, or the link is down")                            \
+	X(TX_KERNEL, "tx_kernel", "the kernel refused to send it")                                 \
+	X(TX_XDP_INVALID, "tx_xdp_invalid", "AF_XDP: the kernel found the descriptor invalid")     \
+	X(TX_LINK, "tx_link", "the interface counted it as dropped on transmit")                   \
+	X(TX_CLOSED, "tx_closed", "not yet sent when the port was closed")                         \
+	X(TX_WRITE, "tx_write", "writing it to the file failed")
+
+enum port_drop {
+#define PORT_DROP_ENUM(id, name, text) PORT_DROP_##id,
+	PORT_DROPS(PORT_DROP_ENUM)
+#undef PORT_DROP_ENUM
+	PORT_DROP_COUNT,
+};
+
+/* "rx_ring_full"; what it means, in a sentence. */
+const char *port_drop_name(enum port_drop drop);
+const char *port_drop_meaning(enum port_drop drop);
+
+/* Of one queue. Written by the queue's thread with ho_ctr_add, read with ho_ctr_read. */
+struct port_counters {
+	uint64_t packets;   /* frames given to the user, or completely sent */
+	uint64_t bytes;     /* of these, without FCS, with tags that travel beside the frame */
+	uint64_t ring_full; /* port_tx calls that accepted less than was offered */
+	uint64_t kicks;     /* system calls or doorbells to get the other side going */
+	uint64_t wakeups;   /* interrupts or wake-ups taken */
+	uint64_t drops[PORT_DROP_COUNT];
+};
+
+struct port;
+struct port_rxq;
+struct port_txq;
+
+/* Receive queue; embedded in the kind's own. */
+struct port_rxq {
+	/* Up to n slots (n >= PK_FRAME_MAX_SLOTS), whole frames; see port_rx. */
+	unsigned (*rx)(struct port_rxq *q, struct pk_slot *slots, unsigned n);
+	struct pk_cache *cache; /* fresh buffers come from here */
+	struct pk_arena *arena;
+	struct port *port;
+	uint16_t index;
+	struct port_counters ctr;
+};
+
+/* Transmit queue; embedded in the kind's own. */
+struct port_txq {
+	unsigned (*tx)(struct port_txq *q, struct pk_slot *slots, unsigned n);
+	unsigned (*reap)(struct port_txq *q); /* NULL where sending is complete at once */
+	struct pk_cache *cache;               /* sent buffers go back there */
+	struct pk_arena *arena;
+	struct port *port;
+	uint16_t index;
+	uint64_t accepted; /* frames taken by tx so far */
+	struct port_counters ctr;
+};
+
+/* What a port was opened with. */
+struct port_config {
+	struct rt *rt;
+	struct pk_arena *arena; /* shared by all ports of the process */
+	unsigned queues;        /* of each direction; 0 = the kind's default */
+	unsigned rx_ring;       /* entries; 0 = the kind's default */
+	unsigned tx_ring;
+	bool rx, tx;            /* directions that the user wants; neither = both */
+	bool force;             /* even if it carries the default route */
+	const char *filter;     /* libpcap expression: only these frames are wanted; may be NULL */
+};
+
+/*
+ * An option that may follow the port's name: "pcap:f.pcap,loop=3,speed=0.5". The kind declares
+ * them in a table; the parser, `holdoff ports` and the manual use it.
+ */
+enum port_opt_type {
+	PORT_OPT_BOOL,     /* "key" or "key=yes|no" */
+	PORT_OPT_COUNT,    /* 0 .. max, with k/m/g suffixes */
+	PORT_OPT_NUMBER,   /* a decimal fraction */
+	PORT_OPT_TIME,     /* to nanoseconds: "20us" */
+	PORT_OPT_CHOICE,   /* one of `choices`, to its index */
+	PORT_OPT_STRING,
+};
+
+struct port_opt {
+	const char *key;
+	enum port_opt_type type;
+	const char *choices; /* "auto|copy|zero-copy" for PORT_OPT_CHOICE */
+	const char *help;    /* one line */
+	uint64_t min, max;   /* for counts and times; max 0 = no limit */
+	size_t offset;       /* where in the kind's options struct: bool, uint64_t, double, uint64_t,
+	                        unsigned, const char * */
+};
+
+/* A parameter with ethtool's name, as `holdoff ports PORT` shows it. */
+struct port_param {
+	const char *name; /* "rx", "tx", "rx-usecs", "combined", "mtu" */
+	uint64_t value;
+	uint64_t max;     /* 0 = not settable */
+};
+
+/* A kind-specific counter that is not a drop: "zero_copy_frames". */
+struct port_stat {
+	const char *name;
+	uint64_t value;
+};
+
+/* A kind of port: "mem", "pcap", ... */
+struct port_kind {
+	const char *name;
+	const char *help;       /* one line: what it is */
+	const char *target;     /* what stands behind the colon, "" if nothing: "IFACE" */
+	const struct port_opt *opts; /* ends with a NULL key; may be NULL */
+	size_t opts_bytes;      /* size of the kind's options struct */
+	const void *opts_default;    /* its initial value */
+	/*
+	 * Opens it, with queues made and ready to be bound. `target` is the text between the colon
+	 * and the first option; opts the filled options struct (copied by the callee if kept).
+	 */
+	int (*open)(const char *target, const void *opts, const struct port_config *config,
+	            struct port **out, struct ho_err *err);
+};
+
+struct port_ops {
+	/* After all queues are bound: packets may flow. NULL = nothing to do. */
+	int (*start)(struct port *port, struct ho_err *err);
+	/* The event that the receive queue signals; NULL function = poll only. */
+	struct rt_event *(*rx_event)(struct port_rxq *q);
+	/*
+	 * Asks for a signal at the next packet. Returns true when packets are already there (do
+	 * not wait then). disarm: no more signals are needed.
+	 */
+	bool (*arm)(struct port_rxq *q);
+	void (*disarm)(struct port_rxq *q);
+	/* No more packets will ever come (end of file, peer gone for good). NULL = never so. */
+	bool (*rx_ended)(struct port_rxq *q);
+	/* Is there a link, or a peer? NULL = always. */
+	bool (*link_up)(struct port *port);
+	/*
+	 * Adds losses that only the kernel or the chip counted since start to
+	 * drops[PORT_DROP_COUNT]. NULL = none.
+	 */
+	void (*external_drops)(struct port *port, uint64_t *drops);
+	/* Fills up to max; returns how many there are. NULL = none. */
+	unsigned (*stats)(struct port *port, struct port_stat *out, unsigned max);
+	unsigned (*params)(struct port *port, struct port_param *out, unsigned max);
+	/* -EOPNOTSUPP unless the parameter can be set; restores nothing itself. */
+	int (*set_param)(struct port *port, const char *name, uint64_t value, struct ho_err *err);
+	/*
+	 * Stops, takes buffers back (queues' caches must still be there), restores what was
+	 * changed, frees the port and its queues.
+	 */
+	void (*close)(struct port *port);
+};
+
+#define PORT_NAME_BYTES 128
+
+struct port {
+	const struct port_ops *ops;
+	const struct port_kind *kind;
+	char name[PORT_NAME_BYTES]; /* "xdp:eth1", without options */
+	struct rt *rt;
+	struct pk_arena *arena;
+	uint8_t mac[6];      /* own address, all zero if it has none */
+	uint32_t mtu;        /* bytes behind the Ethernet header; 0 = any */
+	uint64_t link_bps;   /* 0 = unknown or none */
+	uint32_t max_frame;  /* bytes it can send in one frame, Ethernet header included */
+	bool preserves_time; /* sends at the frames' own times (a file does not) */
+	unsigned n_rxq, n_txq;
+	struct port_rxq **rxq; /* n_rxq pointers */
+	struct port_txq **txq;
+};
+
+/*
+ * Opens "KIND:TARGET[,option...]". On failure err says what the user must know, and nothing is
+ * changed. Bind each queue that will be used, then call port_start.
+ */
+int port_open(const char *spec, const struct port_config *config, struct port **out,
+              struct ho_err *err);
+
+/* Which worker's cache a queue uses. Every queue that is to be used must be bound before start. */
+void port_bind_rx(struct port *port, unsigned queue, struct pk_cache *cache);
+void port_bind_tx(struct port *port, unsigned queue, struct pk_cache *cache);
+
+int port_start(struct port *port, struct ho_err *err);
+
+/* Waits, up to timeout_ns, until nothing is in flight on any bound transmit queue. 0 or
+ * -ETIMEDOUT. The queues' threads must have stopped using them. */
+int port_drain(struct port *port, uint64_t timeout_ns);
+
+/* Closes and frees it. The caches must still be alive. NULL is allowed. */
+void port_close(struct port *port);
+
+/* All kinds, ending with NULL: for help and documentation. */
+extern const struct port_kind *const port_kinds[];
+
+/* Receives up to n slots (n >= PK_FRAME_MAX_SLOTS). 0 = nothing there now. */
+static inline unsigned port_rx(struct port_rxq *q, struct pk_slot *slots, unsigned n)
+{
+	return q->rx(q, slots, n);
+}
+
+/*
+ * Sends up to n slots of whole frames. Returns how many slots were taken; fewer than n means the
+ * ring is full now. A frame that can never be sent is taken and counted as a drop.
+ */
+static inline unsigned port_tx(struct port_txq *q, struct pk_slot *slots, unsigned n)
+{
+	return q->tx(q, slots, n);
+}
+
+/* Takes back buffers of sent frames; returns how many frames completed. */
+static inline unsigned port_reap(struct port_txq *q)
+{
+	return q->reap ? q->reap(q) : 0;
+}
+
+/* Adds the transmit queue's drops up. */
+uint64_t port_drops_sum(const uint64_t drops[PORT_DROP_COUNT]);
+
+/* Frames accepted that are neither sent nor dropped yet. */
+static inline uint64_t port_tx_in_flight(const struct port_txq *q)
+{
+	return q->accepted - q->ctr.packets - port_drops_sum(q->ctr.drops);
+}
+
+/* For kinds: one packet more was lost on this queue because of `drop`. */
+static inline void port_drop(struct port_counters *ctr, enum port_drop drop, uint64_t packets)
+{
+	ho_ctr_add(&ctr->drops[drop], packets);
+}
+
+/* For kinds: one frame sent or received. */
+static inline void port_count(struct port_counters *ctr, uint64_t packets, uint64_t bytes)
+{
+	ho_ctr_add(&ctr->packets, packets);
+	ho_ctr_add(&ctr->bytes, bytes);
+}
+
+/* Takes frames off the caller's hands that it will not retry: counts and frees them. */
+void port_tx_discard(struct port_txq *q, struct pk_slot *slots, unsigned n, enum port_drop why);
+
+#endif
