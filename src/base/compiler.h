@@ -13,12 +13,21 @@
 #define ho_prefetch(p)  __builtin_prefetch(p)
 #define ho_prefetchw(p) __builtin_prefetch(p, 1)
 
-#define HO_ARRAY_LEN(a)     (sizeof(a) / sizeof((a)[0]))
-#define HO_MIN(a, b)        ((a) < (b) ? (a) : (b))
-#define HO_MAX(a, b)        ((a) > (b) ? (a) : (b))
-#define HO_ALIGN_UP(x, a)   (((x) + (a)-1) / (a) * (a))
-#define HO_CACHE_ALIGNED    __attribute__((aligned(HO_CACHE_LINE)))
+#define HO_ARRAY_LEN(a)                    (sizeof(a) / sizeof((a)[0]))
+#define HO_ALIGN_UP(x, a)                  (((x) + (a)-1) / (a) * (a))
+#define HO_CACHE_ALIGNED                   __attribute__((aligned(HO_CACHE_LINE)))
 #define HO_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+/* Each argument is evaluated once; not for constant expressions. */
+#define HO_MIN(a, b)          HO_PICK_(a, b, <, __COUNTER__)
+#define HO_MAX(a, b)          HO_PICK_(a, b, >, __COUNTER__)
+#define HO_PICK_(a, b, op, n) HO_PICK2_(a, b, op, n)
+#define HO_PICK2_(a, b, op, n)                              \
+	({                                                  \
+		__auto_type ho_a_##n = (a);                 \
+		__auto_type ho_b_##n = (b);                 \
+		ho_a_##n op ho_b_##n ? ho_a_##n : ho_b_##n; \
+	})
 
 /*
  * A counter has one writer and any readers. The relaxed store compiles to the plain add that a

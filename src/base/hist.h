@@ -12,7 +12,7 @@
 #define HO_HIST_SUB_BITS 6
 #define HO_HIST_SUB      (1u << HO_HIST_SUB_BITS)
 /* Values below HO_HIST_SUB have a bucket each; above, HO_HIST_SUB for each of the other powers. */
-#define HO_HIST_BUCKETS  ((64 - HO_HIST_SUB_BITS + 1) * HO_HIST_SUB)
+#define HO_HIST_BUCKETS ((64 - HO_HIST_SUB_BITS + 1) * HO_HIST_SUB)
 
 struct ho_hist {
 	uint64_t count;

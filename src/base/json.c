@@ -27,7 +27,7 @@ json_t *ho_json_hist_ns(const struct ho_hist *hist)
 		const char *key;
 		double q;
 	} quantiles[] = {
-		{ "p50_ns", 0.5 },   { "p90_ns", 0.9 },     { "p99_ns", 0.99 },
+		{ "p50_ns", 0.5 },    { "p90_ns", 0.9 },      { "p99_ns", 0.99 },
 		{ "p999_ns", 0.999 }, { "p9999_ns", 0.9999 },
 	};
 	json_t *object = json_object();
@@ -37,7 +37,7 @@ json_t *ho_json_hist_ns(const struct ho_hist *hist)
 		return object;
 	json_object_set_new(object, "min_ns", json_integer((json_int_t)hist->min));
 	json_object_set_new(object, "mean_ns",
-	                    json_integer((json_int_t)llround(ho_hist_mean(hist))));
+			    json_integer((json_int_t)llround(ho_hist_mean(hist))));
 	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
 		json_object_set_new(
 			object, quantiles[i].key,

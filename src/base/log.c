@@ -23,13 +23,13 @@ static void log_print(enum ho_log_level level, const char *fmt, va_list ap)
 	fprintf(stderr, "holdoff: %s\n", line);
 }
 
-#define LOG_FUNCTION(name, level)                                                                  \
-	void name(const char *fmt, ...)                                                            \
-	{                                                                                          \
-		va_list ap;                                                                        \
-		va_start(ap, fmt);                                                                 \
-		log_print(level, fmt, ap);                                                         \
-		va_end(ap);                                                                        \
+#define LOG_FUNCTION(name, level)          \
+	void name(const char *fmt, ...)    \
+	{                                  \
+		va_list ap;                \
+		va_start(ap, fmt);         \
+		log_print(level, fmt, ap); \
+		va_end(ap);                \
 	}
 
 LOG_FUNCTION(ho_warn, HO_LOG_WARN)

@@ -26,7 +26,7 @@ static void print_line(struct ho_table *table, const char *(*text)(struct ho_tab
 
 	for (unsigned i = 0; i < table->n && used < sizeof(line); i++)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%*s", i ? "  " : "",
-		                         table->width[i], text(table, i));
+					 table->width[i], text(table, i));
 	used = used < sizeof(line) ? used : sizeof(line) - 1;
 	while (used && line[used - 1] == ' ')
 		used--;

@@ -13,9 +13,9 @@
 
 struct ho_table {
 	FILE *out;
-	unsigned n;                            /* columns */
-	const char *title[HO_TABLE_COLUMNS];   /* not copied */
-	int width[HO_TABLE_COLUMNS];           /* negative = left aligned */
+	unsigned n;                                 /* columns */
+	const char *title[HO_TABLE_COLUMNS];        /* not copied */
+	int width[HO_TABLE_COLUMNS];                /* negative = left aligned */
 	char cell[HO_TABLE_COLUMNS][HO_TABLE_CELL]; /* of the row being filled */
 	unsigned filled;
 };

@@ -16,12 +16,12 @@ struct suffix {
 };
 
 static const struct suffix count_suffixes[] = {
-	{ "", 1 },  { "k", 1e3 }, { "m", 1e6 }, { "g", 1e9 }, { "t", 1e12 }, { NULL, 0 },
+	{ "", 1 }, { "k", 1e3 }, { "m", 1e6 }, { "g", 1e9 }, { "t", 1e12 }, { NULL, 0 },
 };
 
 static const struct suffix time_suffixes[] = {
-	{ "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 }, { "min", 60e9 }, { "h", 3600e9 },
-	{ NULL, 0 },
+	{ "ns", 1 },     { "us", 1e3 },   { "ms", 1e6 }, { "s", 1e9 },
+	{ "min", 60e9 }, { "h", 3600e9 }, { NULL, 0 },
 };
 
 static const struct suffix *find_suffix(const struct suffix *table, const char *text)
@@ -88,8 +88,8 @@ int ho_parse_count(const char *text, uint64_t *out, struct ho_err *err)
 		return 0;
 	if (!read_number(text, &value, &end) || !(suffix = find_suffix(count_suffixes, end)))
 		return ho_err_set(err, -EINVAL,
-		                  "'%s' is not a number; write digits, with k, m, g or t behind",
-		                  text);
+				  "'%s' is not a number; write digits, with k, m, g or t behind",
+				  text);
 	return to_whole(text, value * suffix->factor, out, err);
 }
 
@@ -105,8 +105,8 @@ int ho_parse_time_ns(const char *text, uint64_t *out, struct ho_err *err)
 	}
 	if (!read_number(text, &value, &end) || !(suffix = find_suffix(time_suffixes, end)))
 		return ho_err_set(err, -EINVAL,
-		                  "'%s' is not a time; write a number with ns, us, ms, s, min or h",
-		                  text);
+				  "'%s' is not a time; write a number with ns, us, ms, s, min or h",
+				  text);
 	return to_whole(text, value * suffix->factor, out, err);
 }
 
@@ -141,7 +141,8 @@ int ho_parse_rate(const char *text, struct ho_rate *out, struct ho_err *err)
 	}
 	suffix = find_suffix(time_suffixes, end);
 	if (suffix) {
-		*out = (struct ho_rate){ .unit = HO_RATE_GAP, .value = value * suffix->factor / 1e9 };
+		*out = (struct ho_rate){ .unit = HO_RATE_GAP,
+					 .value = value * suffix->factor / 1e9 };
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
@@ -160,9 +161,9 @@ int ho_parse_rate(const char *text, struct ho_rate *out, struct ho_err *err)
 	}
 bad:
 	return ho_err_set(err, -EINVAL,
-	                  "'%s' is not a rate; write max, 10mpps, 5gbps (layer 2), 5gbps-l1, "
-	                  "50%% (of the link), or a gap such as 20us",
-	                  text);
+			  "'%s' is not a rate; write max, 10mpps, 5gbps (layer 2), 5gbps-l1, "
+			  "50%% (of the link), or a gap such as 20us",
+			  text);
 }
 
 int ho_parse_fraction(const char *text, double *out, struct ho_err *err)
@@ -171,7 +172,8 @@ int ho_parse_fraction(const char *text, double *out, struct ho_err *err)
 	double value;
 
 	if (!read_number(text, &value, &end) || (*end && strcmp(end, "%")))
-		return ho_err_set(err, -EINVAL, "'%s' is not a fraction; write 0.1%% or 0.001", text);
+		return ho_err_set(err, -EINVAL, "'%s' is not a fraction; write 0.1%% or 0.001",
+				  text);
 	if (*end)
 		value /= 100;
 	if (value > 1)

@@ -26,7 +26,8 @@ static void take_cause(struct yaml_log *log, const char *text)
 	if (!strncmp(text, "Load: ", 6) && colon)
 		text += 6;
 	len = strcspn(text, "\n");
-	snprintf(log->cause, sizeof(log->cause), "%.*s", (int)HO_MIN(len, sizeof(log->cause) - 1), text);
+	snprintf(log->cause, sizeof(log->cause), "%.*s", (int)HO_MIN(len, sizeof(log->cause) - 1),
+		 text);
 }
 
 static void yaml_log(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
@@ -70,7 +71,7 @@ static struct cyaml_config yaml_config(struct yaml_log *log)
 }
 
 static int yaml_result(const char *name, cyaml_err_t rc, const struct yaml_log *log,
-                       struct ho_err *err)
+		       struct ho_err *err)
 {
 	const char *cause = log->cause[0] ? log->cause : cyaml_strerror(rc);
 	const char *in = log->field[0] ? " in field " : "";
@@ -81,12 +82,12 @@ static int yaml_result(const char *name, cyaml_err_t rc, const struct yaml_log *
 		return ho_err_set(err, -ENOMEM, "%s: out of memory", name);
 	if (log->line)
 		return ho_err_set(err, -EINVAL, "%s:%u:%u: %s%s%s", name, log->line, log->column,
-		                  cause, in, log->field);
+				  cause, in, log->field);
 	return ho_err_set(err, -EINVAL, "%s: %s%s%s", name, cause, in, log->field);
 }
 
 int ho_yaml_load_file(const char *path, const struct cyaml_schema_value *schema, void **out,
-                      struct ho_err *err)
+		      struct ho_err *err)
 {
 	struct yaml_log log = { 0 };
 	struct cyaml_config config = yaml_config(&log);
@@ -101,14 +102,14 @@ int ho_yaml_load_file(const char *path, const struct cyaml_schema_value *schema,
 }
 
 int ho_yaml_load(const char *name, const void *text, size_t bytes,
-                 const struct cyaml_schema_value *schema, void **out, struct ho_err *err)
+		 const struct cyaml_schema_value *schema, void **out, struct ho_err *err)
 {
 	struct yaml_log log = { 0 };
 	struct cyaml_config config = yaml_config(&log);
 
 	*out = NULL;
 	return yaml_result(name, cyaml_load_data(text, bytes, &config, schema, out, NULL), &log,
-	                   err);
+			   err);
 }
 
 void ho_yaml_free(const struct cyaml_schema_value *schema, void *data)

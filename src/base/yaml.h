@@ -13,11 +13,11 @@
 /* Reads the file into *out (as cyaml_load_file does). Unknown keys, missing keys, values out of
  * range and syntax errors give -EINVAL; an unreadable file its errno. */
 int ho_yaml_load_file(const char *path, const struct cyaml_schema_value *schema, void **out,
-                      struct ho_err *err);
+		      struct ho_err *err);
 
 /* The same from memory; `name` stands for the file in messages. */
 int ho_yaml_load(const char *name, const void *text, size_t bytes,
-                 const struct cyaml_schema_value *schema, void **out, struct ho_err *err);
+		 const struct cyaml_schema_value *schema, void **out, struct ho_err *err);
 
 /* NULL is allowed. */
 void ho_yaml_free(const struct cyaml_schema_value *schema, void *data);

@@ -24,10 +24,10 @@ struct sim;
 
 /* Embedded by its owner; the queue allocates nothing per event. */
 struct sim_event {
-	sim_ps at;              /* when it runs */
-	uint64_t seq;           /* order among equals */
-	uint32_t pos;           /* place in the queue + 1; 0 = not scheduled */
-	void (*fn)(void *arg);  /* runs outside any coroutine; may schedule and cancel */
+	sim_ps at;             /* when it runs */
+	uint64_t seq;          /* order among equals */
+	uint32_t pos;          /* place in the queue + 1; 0 = not scheduled */
+	void (*fn)(void *arg); /* runs outside any coroutine; may schedule and cancel */
 	void *arg;
 };
 

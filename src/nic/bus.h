@@ -38,11 +38,11 @@ struct nic_bus_ops {
 	void (*config_write16)(struct nic_bus *bus, unsigned offset, uint16_t value);
 	/* Zeroed memory, aligned to 4096, physically contiguous as far as the chip sees. */
 	int (*dma_alloc)(struct nic_bus *bus, size_t bytes, struct nic_dma *out,
-	                 struct ho_err *err);
+			 struct ho_err *err);
 	void (*dma_free)(struct nic_bus *bus, struct nic_dma *dma);
 	/* Makes existing memory (the packet arena) reachable: iova of its first byte. */
 	int (*dma_map)(struct nic_bus *bus, void *va, size_t bytes, uint64_t *iova,
-	               struct ho_err *err);
+		       struct ho_err *err);
 	void (*dma_unmap)(struct nic_bus *bus, void *va, size_t bytes);
 	/*
 	 * The event that vector `vector` signals: MSI-X vector number, or 0 for a chip with a
@@ -50,7 +50,7 @@ struct nic_bus_ops {
 	 * irq_unmask arms it again. For MSI-X irq_unmask does nothing.
 	 */
 	int (*irq_event)(struct nic_bus *bus, unsigned vector, struct rt_event **out,
-	                 struct ho_err *err);
+			 struct ho_err *err);
 	void (*irq_unmask)(struct nic_bus *bus, unsigned vector);
 	unsigned (*irq_vectors)(struct nic_bus *bus); /* how many there are */
 	void (*close)(struct nic_bus *bus);
@@ -58,11 +58,11 @@ struct nic_bus_ops {
 
 struct nic_bus {
 	const struct nic_bus_ops *ops;
-	struct rt *rt;          /* whose clock the chip lives in */
-	volatile uint8_t *bar;  /* the registers, mapped; NULL in the lab */
+	struct rt *rt;         /* whose clock the chip lives in */
+	volatile uint8_t *bar; /* the registers, mapped; NULL in the lab */
 	size_t bar_bytes;
 	uint16_t vendor_id, device_id; /* from configuration space */
-	const char *name;       /* for messages: "0000:01:00.0" or "lab:dut/ixgbe0" */
+	const char *name;              /* for messages: "0000:01:00.0" or "lab:dut/ixgbe0" */
 };
 
 static inline uint32_t nic_read32(struct nic_bus *bus, uint32_t reg)

@@ -22,8 +22,8 @@
  */
 struct pk_pool {
 	pthread_mutex_t lock;
-	uint32_t n;               /* free ones in buf[0..n) */
-	uint32_t caches;          /* alive: pk_arena_missing() counts their stock through `cached` */
+	uint32_t n;      /* free ones in buf[0..n) */
+	uint32_t caches; /* alive: pk_arena_missing() counts their stock through `cached` */
 	struct pk_cache **cached; /* the caches, for accounting */
 	uint8_t *state;           /* one byte a buffer, 1 = in use, under HO_POOL_CHECK */
 	uint32_t buf[];
@@ -39,7 +39,8 @@ static void *map_memfd(size_t bytes, bool huge, int *fd_out)
 		return NULL;
 	if (ftruncate(fd, (off_t)bytes) < 0)
 		goto fail;
-	/* MAP_POPULATE on a huge-page memfd reserves the pages now: a later fault cannot kill us. */
+	/* MAP_POPULATE on a huge-page memfd reserves the pages now: a later fault cannot kill us.
+	 */
 	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (base == MAP_FAILED)
 		goto fail;
@@ -61,13 +62,14 @@ int pk_arena_create(const struct pk_arena_config *config, struct pk_arena **out,
 
 	if (buffers > MAX_BUFFERS)
 		return ho_err_set(err, -EINVAL, "%u packet buffers: at most %u are possible",
-		                  buffers, MAX_BUFFERS);
+				  buffers, MAX_BUFFERS);
 	if (stride % HO_CACHE_LINE || (stride / HO_CACHE_LINE) % 2 == 0 ||
 	    stride < PK_HEADROOM_BYTES + 256 || stride > 65536)
-		return ho_err_set(err, -EINVAL,
-		                  "buffer stride of %u bytes: an odd multiple of 64 from 576 to 65472 "
-		                  "is needed, so that headers spread over the cache",
-		                  stride);
+		return ho_err_set(
+			err, -EINVAL,
+			"buffer stride of %u bytes: an odd multiple of 64 from 576 to 65472 "
+			"is needed, so that headers spread over the cache",
+			stride);
 	arena = calloc(1, sizeof(*arena));
 	pool = calloc(1, sizeof(*pool) + (size_t)buffers * sizeof(pool->buf[0]));
 	if (!arena || !pool)
@@ -87,16 +89,16 @@ int pk_arena_create(const struct pk_arena_config *config, struct pk_arena **out,
 		arena->huge = arena->base != NULL;
 		if (!arena->huge)
 			ho_verbose("no %zu free huge pages of 2 MB: packet buffers use normal "
-			           "pages ('sysctl vm.nr_hugepages=%zu' would provide them)",
-			           arena->size_bytes / HUGE_PAGE_BYTES,
-			           arena->size_bytes / HUGE_PAGE_BYTES);
+				   "pages ('sysctl vm.nr_hugepages=%zu' would provide them)",
+				   arena->size_bytes / HUGE_PAGE_BYTES,
+				   arena->size_bytes / HUGE_PAGE_BYTES);
 	}
 	if (!arena->base)
 		arena->base = map_memfd(arena->size_bytes, false, &arena->memfd);
 	if (!arena->base) {
 		rc = -errno;
 		ho_err_set(err, rc, "cannot map %zu MB for %u packet buffers: %s",
-		           arena->size_bytes >> 20, buffers, ho_strerror(rc));
+			   arena->size_bytes >> 20, buffers, ho_strerror(rc));
 		goto fail;
 	}
 	pool->n = buffers;
@@ -111,7 +113,7 @@ fail:
 	free(pool);
 	free(arena);
 	return rc == -ENOMEM ? ho_err_set(err, rc, "out of memory for %u packet buffers", buffers)
-	                     : rc;
+			     : rc;
 }
 
 void pk_arena_destroy(struct pk_arena *arena)
@@ -237,7 +239,7 @@ void pk_check_free(struct pk_arena *arena, const uint32_t *bufs, uint32_t n)
 #endif
 
 unsigned pk_frame_from_bytes(struct pk_cache *cache, const void *frame, uint32_t bytes,
-                             struct pk_slot *slots, unsigned max)
+			     struct pk_slot *slots, unsigned max)
 {
 	const uint32_t room = cache->arena->stride_bytes - PK_HEADROOM_BYTES;
 	const uint32_t need = bytes ? (bytes + room - 1) / room : 1;
@@ -268,7 +270,7 @@ unsigned pk_frame_from_bytes(struct pk_cache *cache, const void *frame, uint32_t
 }
 
 uint32_t pk_frame_to_bytes(const struct pk_arena *arena, const struct pk_slot *slots, unsigned n,
-                           void *out, uint32_t max)
+			   void *out, uint32_t max)
 {
 	uint8_t *to = out;
 	uint32_t total = 0;

@@ -54,7 +54,7 @@ struct pk_arena {
  * configuration, -ENOMEM when neither huge nor normal pages suffice.
  */
 int pk_arena_create(const struct pk_arena_config *config, struct pk_arena **out,
-                    struct ho_err *err);
+		    struct ho_err *err);
 
 /* NULL is allowed. */
 void pk_arena_destroy(struct pk_arena *arena);
@@ -153,10 +153,10 @@ static inline void pk_free_slots(struct pk_cache *cache, const struct pk_slot *s
  * the slots used, 0 when buffers or slots do not suffice (nothing is kept then).
  */
 unsigned pk_frame_from_bytes(struct pk_cache *cache, const void *frame, uint32_t bytes,
-                             struct pk_slot *slots, unsigned max);
+			     struct pk_slot *slots, unsigned max);
 
 /* Copies a frame of n slots to `out` (at most max bytes); returns the frame's length in bytes. */
 uint32_t pk_frame_to_bytes(const struct pk_arena *arena, const struct pk_slot *slots, unsigned n,
-                           void *out, uint32_t max);
+			   void *out, uint32_t max);
 
 #endif

@@ -23,16 +23,16 @@
 #include <stdint.h>
 
 enum pk_flags {
-	PK_MORE = 1 << 0,       /* the frame goes on in the next slot */
-	PK_VLAN = 1 << 1,       /* `vlan` holds a tag that is not in the frame */
-	PK_CSUM_OK = 1 << 2,    /* receive: somebody verified the layer-4 checksum */
-	PK_CSUM_BAD = 1 << 3,   /* receive: somebody found it wrong */
+	PK_MORE = 1 << 0,         /* the frame goes on in the next slot */
+	PK_VLAN = 1 << 1,         /* `vlan` holds a tag that is not in the frame */
+	PK_CSUM_OK = 1 << 2,      /* receive: somebody verified the layer-4 checksum */
+	PK_CSUM_BAD = 1 << 3,     /* receive: somebody found it wrong */
 	PK_CSUM_PARTIAL = 1 << 4, /* the layer-4 field holds the pseudo-header sum; who sends the
-	                             frame to a wire completes it (both directions, as virtio) */
-	PK_TSO = 1 << 5,        /* `meta` of the first slot is the segment size (MSS) in bytes;
-	                           implies PK_CSUM_PARTIAL */
-	PK_HASH = 1 << 6,       /* `meta` is the Toeplitz flow hash */
-	PK_TIME = 1 << 7,       /* the 8 bytes before the data are the receive time, ns (pcap) */
+				     frame to a wire completes it (both directions, as virtio) */
+	PK_TSO = 1 << 5,          /* `meta` of the first slot is the segment size (MSS) in bytes;
+				     implies PK_CSUM_PARTIAL */
+	PK_HASH = 1 << 6,         /* `meta` is the Toeplitz flow hash */
+	PK_TIME = 1 << 7,         /* the 8 bytes before the data are the receive time, ns (pcap) */
 };
 
 struct pk_slot {

@@ -39,37 +39,38 @@
  * Why a packet was lost: enumerator, name that users see, meaning. One list for all kinds of
  * ports. `rx_` = on the way to the user, `tx_` = on the way to the wire.
  */
-#define PORT_DROPS(X)                                                                              \
-	X(RX_NO_BUFFER, "rx_no_buffer", "no free packet buffer when the frame arrived")            \
-	X(RX_RING_FULL, "rx_ring_full", "the receive ring was full: the receiver was too slow")    \
-	X(RX_MALFORMED, "rx_malformed", "the peer or file broke the format of a descriptor or record")\
-	X(RX_TOO_LONG, "rx_too_long", "longer than a frame can be here")                           \
-	X(RX_TRUNCATED, "rx_truncated", "captured only in part")                                   \
-	X(RX_SOCKET, "rx_socket", "the kernel dropped it at the socket: its queue was full")       \
-	X(RX_XDP_FILL, "rx_xdp_fill", "AF_XDP: the fill ring was empty")                           \
-	X(RX_XDP_INVALID, "rx_xdp_invalid", "AF_XDP: the kernel refused the frame (too long)")     \
-	X(RX_XDP_DROPPED, "rx_xdp_dropped", "AF_XDP: the kernel dropped it before the socket")     \
-	X(RX_LINK, "rx_link", "the interface counted it as dropped or missed on receive")          \
-	X(RX_FILTERED, "rx_filtered", "a filter that was asked for did not match")                 \
-	X(RX_CLOSED, "rx_closed", "still queued when the port was closed")                         \
-	X(TX_RING_FULL, "tx_ring_full", "the transmit ring was full and the sender did not wait")  \
-	X(TX_TOO_LONG, "tx_too_long", "longer than the port can send")                             \
-	X(TX_TOO_SHORT, "tx_too_short", "shorter than an Ethernet header")                         \
-	X(TX_NO_BUFFER, "tx_no_buffer", "no buffer to build the frame in")                         \
-	X(TX_BAD_FRAME, "tx_bad_frame", "an offload was asked for that the headers do not allow")  \
-	X(TX_PEER_FULL, "tx_peer_full", "the peer's ring had no room")                             \
-	X(TX_LINK_DOWN, "tx_link_down", "no peer, or the link is down")                            \
-	X(TX_KERNEL, "tx_kernel", "the kernel refused to send it")                                 \
-	X(TX_XDP_INVALID, "tx_xdp_invalid", "AF_XDP: the kernel found the descriptor invalid")     \
-	X(TX_LINK, "tx_link", "the interface counted it as dropped on transmit")                   \
-	X(TX_CLOSED, "tx_closed", "not yet sent when the port was closed")                         \
+#define PORT_DROPS(X)                                                                             \
+	X(RX_NO_BUFFER, "rx_no_buffer", "no free packet buffer when the frame arrived")           \
+	X(RX_RING_FULL, "rx_ring_full", "the receive ring was full: the receiver was too slow")   \
+	X(RX_MALFORMED, "rx_malformed",                                                           \
+	  "the peer or file broke the format of a descriptor or record")                          \
+	X(RX_TOO_LONG, "rx_too_long", "longer than a frame can be here")                          \
+	X(RX_TRUNCATED, "rx_truncated", "captured only in part")                                  \
+	X(RX_SOCKET, "rx_socket", "the kernel dropped it at the socket: its queue was full")      \
+	X(RX_XDP_FILL, "rx_xdp_fill", "AF_XDP: the fill ring was empty")                          \
+	X(RX_XDP_INVALID, "rx_xdp_invalid", "AF_XDP: the kernel refused the frame (too long)")    \
+	X(RX_XDP_DROPPED, "rx_xdp_dropped", "AF_XDP: the kernel dropped it before the socket")    \
+	X(RX_LINK, "rx_link", "the interface counted it as dropped or missed on receive")         \
+	X(RX_FILTERED, "rx_filtered", "a filter that was asked for did not match")                \
+	X(RX_CLOSED, "rx_closed", "still queued when the port was closed")                        \
+	X(TX_RING_FULL, "tx_ring_full", "the transmit ring was full and the sender did not wait") \
+	X(TX_TOO_LONG, "tx_too_long", "longer than the port can send")                            \
+	X(TX_TOO_SHORT, "tx_too_short", "shorter than an Ethernet header")                        \
+	X(TX_NO_BUFFER, "tx_no_buffer", "no buffer to build the frame in")                        \
+	X(TX_BAD_FRAME, "tx_bad_frame", "an offload was asked for that the headers do not allow") \
+	X(TX_PEER_FULL, "tx_peer_full", "the peer's ring had no room")                            \
+	X(TX_LINK_DOWN, "tx_link_down", "no peer, or the link is down")                           \
+	X(TX_KERNEL, "tx_kernel", "the kernel refused to send it")                                \
+	X(TX_XDP_INVALID, "tx_xdp_invalid", "AF_XDP: the kernel found the descriptor invalid")    \
+	X(TX_LINK, "tx_link", "the interface counted it as dropped on transmit")                  \
+	X(TX_CLOSED, "tx_closed", "not yet sent when the port was closed")                        \
 	X(TX_WRITE, "tx_write", "writing it to the file failed")
 
 enum port_drop {
 #define PORT_DROP_ENUM(id, name, text) PORT_DROP_##id,
 	PORT_DROPS(PORT_DROP_ENUM)
 #undef PORT_DROP_ENUM
-	PORT_DROP_COUNT,
+		PORT_DROP_COUNT,
 };
 
 /* "rx_ring_full"; what it means, in a sentence. */
@@ -120,9 +121,9 @@ struct port_config {
 	unsigned queues;        /* of each direction; 0 = the kind's default */
 	unsigned rx_ring;       /* entries; 0 = the kind's default */
 	unsigned tx_ring;
-	bool rx, tx;            /* directions that the user wants; neither = both */
-	bool force;             /* even if it carries the default route */
-	const char *filter;     /* libpcap expression: only these frames are wanted; may be NULL */
+	bool rx, tx;        /* directions that the user wants; neither = both */
+	bool force;         /* even if it carries the default route */
+	const char *filter; /* libpcap expression: only these frames are wanted; may be NULL */
 };
 
 /*
@@ -130,11 +131,11 @@ struct port_config {
  * them in a table; the parser, `holdoff ports` and the manual use it.
  */
 enum port_opt_type {
-	PORT_OPT_BOOL,     /* "key" or "key=yes|no" */
-	PORT_OPT_COUNT,    /* 0 .. max, with k/m/g suffixes */
-	PORT_OPT_NUMBER,   /* a decimal fraction */
-	PORT_OPT_TIME,     /* to nanoseconds: "20us" */
-	PORT_OPT_CHOICE,   /* one of `choices`, to its index */
+	PORT_OPT_BOOL,   /* "key" or "key=yes|no" */
+	PORT_OPT_COUNT,  /* 0 .. max, with k/m/g suffixes */
+	PORT_OPT_NUMBER, /* a decimal fraction */
+	PORT_OPT_TIME,   /* to nanoseconds: "20us" */
+	PORT_OPT_CHOICE, /* one of `choices`, to its index */
 	PORT_OPT_STRING,
 };
 
@@ -144,15 +145,15 @@ struct port_opt {
 	const char *choices; /* "auto|copy|zero-copy" for PORT_OPT_CHOICE */
 	const char *help;    /* one line */
 	uint64_t min, max;   /* for counts and times; max 0 = no limit */
-	size_t offset;       /* where in the kind's options struct: bool, uint64_t, double, uint64_t,
-	                        unsigned, const char * */
+	size_t offset; /* where in the kind's options struct: bool, uint64_t, double, uint64_t,
+			  unsigned, const char * */
 };
 
 /* A parameter with ethtool's name, as `holdoff ports PORT` shows it. */
 struct port_param {
 	const char *name; /* "rx", "tx", "rx-usecs", "combined", "mtu" */
 	uint64_t value;
-	uint64_t max;     /* 0 = not settable */
+	uint64_t max; /* 0 = not settable */
 };
 
 /* A kind-specific counter that is not a drop: "zero_copy_frames". */
@@ -164,17 +165,17 @@ struct port_stat {
 /* A kind of port: "mem", "pcap", ... */
 struct port_kind {
 	const char *name;
-	const char *help;       /* one line: what it is */
-	const char *target;     /* what stands behind the colon, "" if nothing: "IFACE" */
+	const char *help;            /* one line: what it is */
+	const char *target;          /* what stands behind the colon, "" if nothing: "IFACE" */
 	const struct port_opt *opts; /* ends with a NULL key; may be NULL */
-	size_t opts_bytes;      /* size of the kind's options struct */
+	size_t opts_bytes;           /* size of the kind's options struct */
 	const void *opts_default;    /* its initial value */
 	/*
 	 * Opens it, with queues made and ready to be bound. `target` is the text between the colon
 	 * and the first option; opts the filled options struct (copied by the callee if kept).
 	 */
 	int (*open)(const char *target, const void *opts, const struct port_config *config,
-	            struct port **out, struct ho_err *err);
+		    struct port **out, struct ho_err *err);
 };
 
 struct port_ops {
@@ -203,8 +204,14 @@ struct port_ops {
 	/* -EOPNOTSUPP unless the parameter can be set; restores nothing itself. */
 	int (*set_param)(struct port *port, const char *name, uint64_t value, struct ho_err *err);
 	/*
-	 * Stops, takes buffers back (queues' caches must still be there), restores what was
-	 * changed, frees the port and its queues.
+	 * No more packets: what still waits to be received becomes rx_closed, what cannot be sent
+	 * any more tx_closed, and counters are final. The queues' threads have ended. NULL =
+	 * nothing to do.
+	 */
+	void (*stop)(struct port *port);
+	/*
+	 * Takes buffers back (queues' caches must still be there), restores what was changed,
+	 * frees the port and its queues. Stops first if it was not stopped.
 	 */
 	void (*close)(struct port *port);
 };
@@ -217,11 +224,11 @@ struct port {
 	char name[PORT_NAME_BYTES]; /* "xdp:eth1", without options */
 	struct rt *rt;
 	struct pk_arena *arena;
-	uint8_t mac[6];      /* own address, all zero if it has none */
-	uint32_t mtu;        /* bytes behind the Ethernet header; 0 = any */
-	uint64_t link_bps;   /* 0 = unknown or none */
-	uint32_t max_frame;  /* bytes it can send in one frame, Ethernet header included */
-	bool preserves_time; /* sends at the frames' own times (a file does not) */
+	uint8_t mac[6];     /* own address, all zero if it has none */
+	uint32_t mtu;       /* bytes behind the Ethernet header; 0 = any */
+	uint64_t link_bps;  /* 0 = unknown or none */
+	uint32_t max_frame; /* bytes it can send in one frame, Ethernet header included */
+	bool started, stopped;
 	unsigned n_rxq, n_txq;
 	struct port_rxq **rxq; /* n_rxq pointers */
 	struct port_txq **txq;
@@ -232,7 +239,7 @@ struct port {
  * changed. Bind each queue that will be used, then call port_start.
  */
 int port_open(const char *spec, const struct port_config *config, struct port **out,
-              struct ho_err *err);
+	      struct ho_err *err);
 
 /* Which worker's cache a queue uses. Every queue that is to be used must be bound before start. */
 void port_bind_rx(struct port *port, unsigned queue, struct pk_cache *cache);
@@ -244,7 +251,11 @@ int port_start(struct port *port, struct ho_err *err);
  * -ETIMEDOUT. The queues' threads must have stopped using them. */
 int port_drain(struct port *port, uint64_t timeout_ns);
 
-/* Closes and frees it. The caches must still be alive. NULL is allowed. */
+/* Ends the flow of packets and makes counters final. The queues' threads must have ended. A second
+ * call does nothing. */
+void port_stop(struct port *port);
+
+/* Stops it if need be, closes and frees it. The caches must still be alive. NULL is allowed. */
 void port_close(struct port *port);
 
 /* All kinds, ending with NULL: for help and documentation. */
@@ -278,6 +289,27 @@ uint64_t port_drops_sum(const uint64_t drops[PORT_DROP_COUNT]);
 static inline uint64_t port_tx_in_flight(const struct port_txq *q)
 {
 	return q->accepted - q->ctr.packets - port_drops_sum(q->ctr.drops);
+}
+
+/*
+ * For kinds: makes a port's base and its queues, each of the kind's own size with the base struct
+ * first, zeroed and cache-line aligned; fills name, arena, rt and indices. NULL when out of
+ * memory. port_free is its inverse.
+ */
+struct port *port_new(size_t port_bytes, const struct port_kind *kind, const char *target,
+		      const struct port_config *config, unsigned n_rxq, size_t rxq_bytes,
+		      unsigned n_txq, size_t txq_bytes);
+void port_free(struct port *port);
+
+/* For kinds: n slots of whole frames, of which at most `room` fit: the slots of the whole frames
+ * that do. */
+static inline unsigned port_whole_frames(const struct pk_slot *slots, unsigned n, unsigned room)
+{
+	if (n <= room)
+		return n;
+	while (room && (slots[room - 1].flags & PK_MORE))
+		room--;
+	return room;
 }
 
 /* For kinds: one packet more was lost on this queue because of `drop`. */

@@ -67,7 +67,7 @@ struct rt_ops {
 	void (*relax)(struct rt *rt);
 	int (*sleep_until)(struct rt *rt, uint64_t at_ns);
 	int (*spawn)(struct rt *rt, const struct rt_task_attr *attr, void (*fn)(void *arg),
-	             void *arg, struct rt_task **out, struct ho_err *err);
+		     void *arg, struct rt_task **out, struct ho_err *err);
 	void (*join)(struct rt *rt, struct rt_task *task);
 	int (*event_create)(struct rt *rt, struct rt_event **out, struct ho_err *err);
 	int (*event_from_fd)(struct rt *rt, int fd, struct rt_event **out, struct ho_err *err);
@@ -75,14 +75,14 @@ struct rt_ops {
 	void (*event_signal)(struct rt *rt, struct rt_event *event);
 	void (*event_arm)(struct rt *rt, struct rt_event *event, uint64_t at_ns);
 	int (*wait)(struct rt *rt, struct rt_event *const *events, unsigned n,
-	            uint64_t deadline_ns);
+		    uint64_t deadline_ns);
 	int (*irq_attach)(struct rt *rt, struct rt_event *event, const struct rt_task_attr *attr,
-	                  void (*handler)(void *arg), void *arg, struct rt_irq **out,
-	                  struct ho_err *err);
+			  void (*handler)(void *arg), void *arg, struct rt_irq **out,
+			  struct ho_err *err);
 	void (*irq_detach)(struct rt *rt, struct rt_irq *irq);
 	int (*napi_create)(struct rt *rt, const struct rt_task_attr *attr, int weight,
-	                   int (*poll)(void *arg, int budget), void *arg, struct rt_napi **out,
-	                   struct ho_err *err);
+			   int (*poll)(void *arg, int budget), void *arg, struct rt_napi **out,
+			   struct ho_err *err);
 	void (*napi_schedule)(struct rt *rt, struct rt_napi *napi);
 	void (*napi_destroy)(struct rt *rt, struct rt_napi *napi);
 	void (*stop)(struct rt *rt);
@@ -91,10 +91,10 @@ struct rt_ops {
 
 struct rt {
 	const struct rt_ops *ops;
-	bool is_virtual;      /* the lab's clock: spend and now go through ops */
-	bool stopping;        /* set once by rt_stop; read through rt_stopping */
-	uint64_t tsc_start;   /* real clock: TSC at creation */
-	struct rt_tsc tsc;    /* real clock: how to turn TSC into ns */
+	bool is_virtual;    /* the lab's clock: spend and now go through ops */
+	bool stopping;      /* set once by rt_stop; read through rt_stopping */
+	uint64_t tsc_start; /* real clock: TSC at creation */
+	struct rt_tsc tsc;  /* real clock: how to turn TSC into ns */
 };
 
 /* --- time --------------------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ static inline int rt_sleep_until(struct rt *rt, uint64_t at_ns)
 
 /* Starts fn(arg) as a task. -EINVAL for a CPU that is not there. *out goes to rt_join once. */
 static inline int rt_spawn(struct rt *rt, const struct rt_task_attr *attr, void (*fn)(void *arg),
-                           void *arg, struct rt_task **out, struct ho_err *err)
+			   void *arg, struct rt_task **out, struct ho_err *err)
 {
 	return rt->ops->spawn(rt, attr, fn, arg, out, err);
 }
@@ -194,7 +194,7 @@ static inline void rt_event_arm(struct rt *rt, struct rt_event *event, uint64_t 
 /* Waits for one of n (at most 64) events; takes it and returns its index. -ETIMEDOUT at the
  * deadline, -EINTR when stopping. A deadline of 0 only looks. */
 static inline int rt_wait(struct rt *rt, struct rt_event *const *events, unsigned n,
-                          uint64_t deadline_ns)
+			  uint64_t deadline_ns)
 {
 	return rt->ops->wait(rt, events, n, deadline_ns);
 }
@@ -204,8 +204,8 @@ static inline int rt_wait(struct rt *rt, struct rt_event *const *events, unsigne
 /* Calls handler(arg) for each signal of the event, as an interrupt of attr->cpu. On the real
  * clock that is a thread of its own. The event must outlive it. */
 static inline int rt_irq_attach(struct rt *rt, struct rt_event *event,
-                                const struct rt_task_attr *attr, void (*handler)(void *arg),
-                                void *arg, struct rt_irq **out, struct ho_err *err)
+				const struct rt_task_attr *attr, void (*handler)(void *arg),
+				void *arg, struct rt_irq **out, struct ho_err *err)
 {
 	return rt->ops->irq_attach(rt, event, attr, handler, arg, out, err);
 }
@@ -224,8 +224,8 @@ static inline void rt_irq_detach(struct rt *rt, struct rt_irq *irq)
  * real clock a thread.
  */
 static inline int rt_napi_create(struct rt *rt, const struct rt_task_attr *attr, int weight,
-                                 int (*poll)(void *arg, int budget), void *arg,
-                                 struct rt_napi **out, struct ho_err *err)
+				 int (*poll)(void *arg, int budget), void *arg,
+				 struct rt_napi **out, struct ho_err *err)
 {
 	return rt->ops->napi_create(rt, attr, weight, poll, arg, out, err);
 }
