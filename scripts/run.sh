@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The main job of 'make run': what a first look at holdoff should show, without privileges.
+set -euo pipefail
+holdoff=$1
+
+echo "+ holdoff gen mem:demo --recv mem:demo --duration 3s"
+"$holdoff" gen mem:demo --recv mem:demo --duration 3s

@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Runs every test that this machine can run, and ends with "N passed, N failed, N skipped".
+#
+#   tests/run.sh            all
+#   tests/run.sh unit       unit tests, with warnings as errors
+#   tests/run.sh asan       unit tests under AddressSanitizer and UBSan
+#   tests/run.sh tsan       threaded unit tests under ThreadSanitizer
+#   tests/run.sh net        tests/net: real programs, namespaces
+#
+# A test passes with exit status 0, is skipped with 77 (its last line says why), fails with any
+# other. The output of one that failed is shown.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+top=$PWD
+groups=${*:-unit asan tsan net}
+passed=0 failed=0 skipped=0
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+
+# What the threads of a process share is in these.
+tsan_tests='runtime port_mem memif sender receiver rr'
+
+# run NAME SECONDS COMMAND...
+run() {
+	local name=$1 limit=$2 start=$SECONDS rc
+	shift 2
+	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null
+	rc=$?
+	case $rc in
+	0) passed=$((passed + 1)); echo "PASS  $name ($((SECONDS - start)) s)" ;;
+	77) skipped=$((skipped + 1)); echo "SKIP  $name: $(tail -n 1 "$log")" ;;
+	*)
+		failed=$((failed + 1))
+		[ $rc = 124 ] && echo "(no end within $limit s)" >>"$log"
+		echo "FAIL  $name (exit status $rc)"
+		tail -n 60 "$log" | sed 's/^/      | /'
+		;;
+	esac
+}
+
+# build DIR OPTIONS...: a failed build is a failed test.
+build() {
+	local dir=$1
+	shift
+	if [ ! -e "$dir/build.ninja" ]; then
+		meson setup "$dir" "$@" >"$log" 2>&1 || { tail -n 20 "$log"; return 1; }
+	fi
+	ninja -C "$dir" >"$log" 2>&1 || { grep -A 8 -E 'error|FAILED' "$log" | head -n 60; return 1; }
+}
+
+unit_tests() {
+	local dir=$1 label=$2 only=${3:-}
+	for exe in "$dir"/tests/unit/test_*; do
+		[ -x "$exe" ] && [ -f "$exe" ] || continue
+		name=${exe##*/test_}
+		if [ -n "$only" ]; then
+			case " $only " in *" $name "*) ;; *) continue ;; esac
+		fi
+		run "$label/$name" 300 "$exe"
+	done
+}
+
+build_failed() {
+	failed=$((failed + 1))
+	echo "FAIL  $1/build"
+}
+
+for group in $groups; do
+	case $group in
+	unit)
+		build build-test -Dwerror=true && unit_tests build-test unit || build_failed unit
+		;;
+	asan)
+		export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+		export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+		build build-asan -Db_sanitize=address,undefined -Db_lundef=false &&
+			unit_tests build-asan asan || build_failed asan
+		;;
+	tsan)
+		build build-tsan -Db_sanitize=thread -Db_lundef=false &&
+			TSAN_OPTIONS=halt_on_error=1 unit_tests build-tsan tsan "$tsan_tests" ||
+			build_failed tsan
+		;;
+	net)
+		if build build-test -Dwerror=true; then
+			export HOLDOFF=$top/build-test/holdoff
+			for script in tests/net/*.sh tests/net/*.py; do
+				[ -x "$script" ] || continue
+				name=${script##*/}
+				run "net/${name%.*}" 420 "$top/$script"
+			done
+		else
+			build_failed net
+		fi
+		;;
+	*)
+		echo "tests/run.sh: no group '$group'; unit, asan, tsan and net exist" >&2
+		exit 1
+		;;
+	esac
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
