@@ -170,6 +170,9 @@ struct port_kind {
 	const struct port_opt *opts; /* ends with a NULL key; may be NULL */
 	size_t opts_bytes;           /* size of the kind's options struct */
 	const void *opts_default;    /* its initial value */
+	/* Capabilities (linux/caps.h) that its ports still need once they are started; all others
+	 * are given up then. What opening needs is for open to check (lx_caps_require). */
+	uint64_t caps_keep;
 	/*
 	 * Opens it, with queues made and ready to be bound. `target` is the text between the colon
 	 * and the first option; opts the filled options struct (copied by the callee if kept).
