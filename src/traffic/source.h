@@ -16,7 +16,7 @@ struct tr_source;
 
 /* The spec must outlive the source. */
 int tr_source_create(const struct tr_spec *spec, unsigned worker, unsigned workers,
-                     struct tr_source **out, struct ho_err *err);
+		     struct tr_source **out, struct ho_err *err);
 /* NULL is allowed. */
 void tr_source_destroy(struct tr_source *source);
 
@@ -26,7 +26,7 @@ void tr_source_destroy(struct tr_source *source);
  * is the number of frames.
  */
 unsigned tr_source_next(struct tr_source *source, struct pk_cache *cache, uint64_t now_ns,
-                        struct pk_slot *slots, unsigned n, unsigned frames, unsigned *built);
+			struct pk_slot *slots, unsigned n, unsigned frames, unsigned *built);
 
 /* The last n frames built were not sent: the next call builds the same sequence numbers again. */
 void tr_source_unsend(struct tr_source *source, unsigned frames);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A capture file as a source of frames (traffic/source.h), each due at its recorded time. Reads
+ * pcap and pcapng, micro- and nanoseconds, as a stream: memory does not grow with the file.
+ *
+ * With several workers each reads the whole file and takes every W-th frame of it; all share the
+ * time of the file's first frame.
+ */
+#ifndef HOLDOFF_TRAFFIC_REPLAY_H
+#define HOLDOFF_TRAFFIC_REPLAY_H
+
+#include "traffic/source.h"
+
+/* What to do with a frame of which the file holds only the beginning. */
+enum tr_replay_short {
+	TR_REPLAY_PAD,  /* send it in full length, the missing bytes zero */
+	TR_REPLAY_SKIP, /* leave it out */
+};
+
+struct tr_replay_config {
+	const char *path;
+	double speed;   /* 2 = twice as fast as recorded; 0 = no times: as fast as asked for */
+	uint64_t loops; /* how often; 0 = for ever */
+	enum tr_replay_short truncated;
+};
+
+/* Frames of one source so far. Of all records read for it: sent + the others. */
+struct tr_replay_counts {
+	uint64_t frames;    /* built (those unsent count once) */
+	uint64_t loops;     /* completed passes over the file */
+	uint64_t padded;    /* of these, captured only in part and filled up */
+	uint64_t truncated; /* left out: captured only in part */
+	uint64_t too_long;  /* left out: longer than a frame can be */
+	uint64_t too_short; /* left out: shorter than an Ethernet header */
+	uint64_t time_back; /* time stamp before its predecessor's: due at once */
+};
+
+/*
+ * Opens the file. -EINVAL with file and cause if it is not a capture of Ethernet frames, or holds
+ * no record; its errno if it cannot be read.
+ */
+int tr_replay_create(const struct tr_replay_config *config, unsigned worker, unsigned workers,
+		     struct tr_source **out, struct ho_err *err);
+
+/*
+ * A source that ended (tr_source_due_ns() == RT_FOREVER) because the file is broken: negative
+ * errno and file, record number, byte offset and cause in err; 0 if nothing is wrong. A source
+ * that is no replay is never wrong.
+ */
+int tr_replay_error(const struct tr_source *source, struct ho_err *err);
+
+void tr_replay_counts(const struct tr_source *source, struct tr_replay_counts *out);
+
+#endif
