@@ -5,12 +5,19 @@
  *
  * Events at the same time run in the order in which they were scheduled: the same seed gives the
  * same run.
+ *
+ * Two things drive it. The outer loop (sim_run_until, sim_step) runs events one after another.
+ * Code on a modelled CPU, which itself runs inside an event of the outer loop, lets its time pass
+ * with sim_try_advance and sim_advance: these run the events that come due on the way, so a CPU
+ * that is alone with its chip never goes back to the outer loop.
  */
 #ifndef HOLDOFF_LAB_SIM_H
 #define HOLDOFF_LAB_SIM_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/compiler.h"
 
 typedef uint64_t sim_ps;
 
@@ -20,14 +27,13 @@ typedef uint64_t sim_ps;
 #define SIM_PS_PER_S  1000000000000ull
 #define SIM_NEVER     UINT64_MAX
 
-struct sim;
-
 /* Embedded by its owner; the queue allocates nothing per event. */
 struct sim_event {
 	sim_ps at;             /* when it runs */
 	uint64_t seq;          /* order among equals */
 	uint32_t pos;          /* place in the queue + 1; 0 = not scheduled */
-	void (*fn)(void *arg); /* runs outside any coroutine; may schedule and cancel */
+	bool outer;            /* only the outer loop may run it: it enters a coroutine */
+	void (*fn)(void *arg); /* may schedule and cancel; may not let time pass unless `outer` */
 	void *arg;
 };
 
@@ -41,11 +47,37 @@ static inline bool sim_scheduled(const struct sim_event *ev)
 	return ev->pos != 0;
 }
 
+/* Something that wants to hear of sim_poke. Embedded by its owner. */
+struct sim_poke {
+	void (*fn)(void *arg);
+	void *arg;
+	struct sim_poke *next;
+};
+
+struct sim_slot; /* an entry of the heap */
+
+/* Private to sim.c and the inline functions below. */
+struct sim {
+	sim_ps now;
+	sim_ps quiet;   /* nothing happens before this: the next event, or just past horizon */
+	sim_ps horizon; /* the outer loop is to come back at this time */
+	int poked;      /* sim_poke was called */
+	uint32_t n, room;
+	struct sim_slot *heap;
+	uint64_t seq;
+	uint64_t digest;
+	uint64_t events; /* run so far */
+	struct sim_poke *pokes;
+};
+
 int sim_create(struct sim **out);
 /* Scheduled events are forgotten. NULL is allowed. */
 void sim_destroy(struct sim *sim);
 
-sim_ps sim_now(const struct sim *sim);
+static inline sim_ps sim_now(const struct sim *sim)
+{
+	return sim->now;
+}
 
 /* Runs ev->fn(ev->arg) at `at` (not before now: an earlier time means now). Moves it if it is
  * already scheduled. */
@@ -55,7 +87,66 @@ void sim_cancel(struct sim *sim, struct sim_event *ev);
 
 /* When the next event is due; SIM_NEVER if none. */
 sim_ps sim_next(const struct sim *sim);
-/* Runs all events up to and including `until`, then sets the time to `until`. */
+
+/* --- the outer loop ----------------------------------------------------------------------- */
+
+/* Runs all events up to and including `until`, then sets the time to `until`. Not from an event. */
 void sim_run_until(struct sim *sim, sim_ps until);
+/* Runs the next event, and on modelled CPUs whatever follows without the outer loop. False if
+ * there is no event. Not from an event. */
+bool sim_step(struct sim *sim);
+
+/* --- from code on a modelled CPU ---------------------------------------------------------- */
+
+/* If nothing happens in the next `ps` (the end included), lets that time pass and returns true. */
+static inline bool sim_try_advance(struct sim *sim, sim_ps ps)
+{
+	sim_ps end = sim->now + ps;
+
+	if (ho_unlikely(end >= sim->quiet || sim->poked))
+		return false;
+	sim->now = end;
+	return true;
+}
+
+enum sim_advance {
+	SIM_REACHED, /* it is `target`, and all events up to it have run */
+	SIM_STOPPED, /* *stop became true at or before `target` */
+	SIM_BLOCKED, /* the outer loop must run: schedule an event and go back to it */
+};
+
+/* Lets time pass until `target`, running the events that come due. Looks at *stop before each. */
+enum sim_advance sim_advance(struct sim *sim, sim_ps target, const uint32_t *stop);
+
+/* --- from anywhere ------------------------------------------------------------------------ */
+
+/* Has every registered `fn` called soon, from an event or just before one. The only call that is
+ * safe from a signal handler and from another thread. */
+static inline void sim_poke(struct sim *sim)
+{
+	__atomic_store_n(&sim->poked, 1, __ATOMIC_RELEASE);
+}
+
+void sim_poke_add(struct sim *sim, struct sim_poke *poke);
+void sim_poke_remove(struct sim *sim, struct sim_poke *poke);
+
+/* A number that depends on the time and order of every event so far: equal runs, equal digest. */
+static inline uint64_t sim_digest(const struct sim *sim)
+{
+	return sim->digest;
+}
+
+/* Mixes a value of the caller's into it. */
+static inline void sim_digest_add(struct sim *sim, uint64_t value)
+{
+	sim->digest = (sim->digest ^ value) * 0x9e3779b97f4a7c15ull;
+	sim->digest ^= sim->digest >> 29;
+}
+
+/* Events run so far. */
+static inline uint64_t sim_events(const struct sim *sim)
+{
+	return sim->events;
+}
 
 #endif
