@@ -83,7 +83,7 @@ int sim_create(struct sim **out)
 	}
 	sim->digest = 0x243f6a8885a308d3ull;
 	sim->horizon = SIM_NEVER;
-	refresh_quiet(sim);
+	sim->quiet = SIM_NEVER;
 	*out = sim;
 	return 0;
 }
@@ -222,7 +222,7 @@ enum sim_advance sim_advance(struct sim *sim, sim_ps target, const uint32_t *sto
 			return SIM_BLOCKED;
 		run_first(sim);
 	}
-	if (target > sim->horizon)
+	if (target > sim->horizon || target == SIM_NEVER)
 		return SIM_BLOCKED;
 	sim->now = target;
 	return SIM_REACHED;

@@ -115,7 +115,8 @@ enum sim_advance {
 	SIM_BLOCKED, /* the outer loop must run: schedule an event and go back to it */
 };
 
-/* Lets time pass until `target`, running the events that come due. Looks at *stop before each. */
+/* Lets time pass until `target`, running the events that come due. Looks at *stop before each.
+ * With SIM_NEVER, who waits for nothing but *stop, it ends with SIM_BLOCKED when no event is left. */
 enum sim_advance sim_advance(struct sim *sim, sim_ps target, const uint32_t *stop);
 
 /* --- from anywhere ------------------------------------------------------------------------ */

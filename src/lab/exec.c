@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lab/exec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/machine.h"
+#include "lab/trace.h"
+
+/* --- costs -------------------------------------------------------------------------------- */
+
+/*
+ * The cache term. Rings are drained in the order in which they were filled, so between the fill
+ * and the drain of a unit, whatever the batches, exactly the units that were outstanding at the
+ * last fill were touched: their bytes are the reuse distance.
+ */
+static sim_ps reuse_cost(struct lab_exec *x, struct lab_cpu *c, const struct lab_price *price,
+                         uint32_t n)
+{
+	if (price->fills) {
+		struct lab_reuse_state *state = &c->reuse[price->fills - 1];
+
+		state->outstanding += n;
+		state->at_fill = state->outstanding;
+	}
+	if (price->drains) {
+		struct lab_reuse_state *state = &c->reuse[price->drains - 1];
+		uint64_t bytes = x->machine.reuse[price->drains - 1].bytes;
+
+		state->outstanding -= HO_MIN(n, state->outstanding);
+		return lab_cache_touch(&x->machine.cache, state->at_fill * bytes, n * bytes);
+	}
+	return 0;
+}
+
+static void exec_spend(struct rt *rt, enum rt_cost cost, uint32_t n)
+{
+	struct lab_exec *x = lab_exec_of(rt);
+	struct lab_cpu *c = x->cur;
+	const struct lab_price *price = &x->price[cost];
+	enum lab_bucket bucket;
+	sim_ps ps;
+
+	if (!c)
+		return;
+	ps = price->ps * n;
+	if (ho_unlikely(price->fills | price->drains))
+		ps += reuse_cost(x, c, price, n);
+	bucket = (enum lab_bucket)c->buckets[cost];
+	if (ho_likely(!c->stop && sim_try_advance(x->sim, ps))) {
+		c->time[bucket] += ps;
+		return;
+	}
+	lab_cpu_pass(c, ps, bucket);
+}
+
+void lab_exec_spend_ps(struct rt *rt, sim_ps ps)
+{
+	struct lab_exec *x = lab_exec_of(rt);
+	struct lab_cpu *c = x->cur;
+
+	if (!c)
+		return;
+	if (ho_likely(!c->stop && sim_try_advance(x->sim, ps))) {
+		c->time[lab_cpu_other(c)] += ps;
+		return;
+	}
+	lab_cpu_pass(c, ps, lab_cpu_other(c));
+}
+
+void lab_exec_stall(struct rt *rt, sim_ps until)
+{
+	struct lab_exec *x = lab_exec_of(rt);
+	struct lab_cpu *c = x->cur;
+	enum lab_context context;
+
+	if (!c || until <= sim_now(x->sim))
+		return;
+	context = c->context;
+	lab_cpu_enter_context(c, LAB_IN_IRQ, c->buckets);
+	lab_cpu_pass(c, until - sim_now(x->sim), lab_cpu_other(c));
+	lab_cpu_enter_context(c, context, c->buckets);
+}
+
+/* --- busy loops --------------------------------------------------------------------------- */
+
+/*
+ * How many whole turns of a busy loop can pass at once after the relax that begins now.
+ *
+ * The turn that just ended began at turn_start. If no event ran in it, nothing that it looked at
+ * can have changed since; if it was as long as the turn before, it was an empty turn like that
+ * one; and if the task did not look at the clock, the next turns will do the same until an event
+ * comes. The last turn skipped must end before that event.
+ */
+static uint64_t turns_to_skip(const struct lab_exec *x, const struct lab_cpu *c, sim_ps relax)
+{
+	const struct rt_task *task = c->running;
+	sim_ps now = sim_now(x->sim);
+	sim_ps turn = now - task->turn_start, spent;
+
+	if (!task->turn_known || task->saw_clock || c->stop || x->sim->quiet == SIM_NEVER)
+		return 0;
+	if (task->turn_events != sim_events(x->sim) || turn != task->turn)
+		return 0;
+	/* All of it this task's own: softirqs may have been run by the loop itself. */
+	spent = c->time[LAB_USER] - task->turn_user + c->time[LAB_SYSTEM] - task->turn_system;
+	if (spent != turn || x->sim->quiet <= now + relax)
+		return 0;
+	return (x->sim->quiet - 1 - now - relax) / (turn + relax);
+}
+
+static void exec_relax(struct rt *rt)
+{
+	struct lab_exec *x = lab_exec_of(rt);
+	struct lab_cpu *c = x->cur;
+	/* Even a machine without costs must get past a busy loop. */
+	sim_ps relax = HO_MAX(x->price[RT_COST_RELAX].ps, SIM_PS_PER_NS);
+	struct rt_task *task;
+	uint64_t skip;
+
+	if (!c || c->context != LAB_IN_TASK)
+		return;
+	task = c->running;
+	skip = turns_to_skip(x, c, relax);
+	if (skip) {
+		sim_ps user = c->time[LAB_USER] - task->turn_user;
+		sim_ps system = c->time[LAB_SYSTEM] - task->turn_system;
+
+		x->sim->now += skip * (task->turn + relax);
+		c->time[LAB_USER] += skip * user;
+		c->time[LAB_SYSTEM] += skip * system;
+		c->time[c->buckets[RT_COST_RELAX]] += skip * relax;
+	} else {
+		task->turn = sim_now(x->sim) - task->turn_start;
+	}
+	lab_cpu_pass(c, relax, (enum lab_bucket)c->buckets[RT_COST_RELAX]);
+	task->turn_known = true;
+	task->saw_clock = false;
+	task->turn_start = sim_now(x->sim);
+	task->turn_events = sim_events(x->sim);
+	task->turn_user = c->time[LAB_USER];
+	task->turn_system = c->time[LAB_SYSTEM];
+}
+
+static uint64_t exec_now_ns(struct rt *rt)
+{
+	struct lab_exec *x = lab_exec_of(rt);
+
+	if (x->cur)
+		x->cur->running->saw_clock = true;
+	return (sim_now(x->sim) - x->created) / SIM_PS_PER_NS;
+}
+
+/* --- the executor ------------------------------------------------------------------------- */
+
+static void exec_stop(struct rt *rt)
+{
+	__atomic_store_n(&rt->stopping, true, __ATOMIC_RELAXED);
+	sim_poke(lab_exec_of(rt)->sim);
+}
+
+static void poked(void *arg)
+{
+	struct lab_exec *x = arg;
+
+	if (rt_stopping(&x->rt) && !x->stop_seen)
+		lab_sched_stop(x);
+}
+
+/* Runs in the outer loop only; that it had to is all. */
+static void to_main(void *arg)
+{
+}
+
+static void exec_destroy(struct rt *rt)
+{
+	struct lab_exec *x = lab_exec_of(rt);
+
+	while (x->tasks)
+		lab_task_free(x->tasks);
+	for (unsigned i = 0; i < x->machine.cpus; i++)
+		lab_sched_fini_cpu(&x->cpu[i]);
+	sim_cancel(x->sim, &x->to_main);
+	sim_poke_remove(x->sim, &x->poke);
+	lab_coro_hub_destroy(x->hub);
+	free(x);
+}
+
+static const struct rt_ops exec_ops = {
+	.now_ns = exec_now_ns,
+	.spend = exec_spend,
+	.relax = exec_relax,
+	.sleep_until = lab_sleep_until,
+	.spawn = lab_spawn,
+	.join = lab_join,
+	.event_create = lab_event_create,
+	.event_from_fd = lab_event_from_fd,
+	.event_destroy = lab_event_destroy,
+	.event_signal = lab_event_signal,
+	.event_arm = lab_event_arm,
+	.wait = lab_wait,
+	.irq_attach = lab_irq_attach,
+	.irq_detach = lab_irq_detach,
+	.napi_create = lab_napi_create,
+	.napi_schedule = lab_napi_schedule,
+	.napi_destroy = lab_napi_destroy,
+	.stop = exec_stop,
+	.destroy = exec_destroy,
+};
+
+void lab_machine_defaults(struct lab_machine *machine)
+{
+	*machine = (struct lab_machine){
+		.cpus = 1,
+		.time_slice = 4 * SIM_PS_PER_MS,
+		.softirq_limit = 2 * SIM_PS_PER_MS,
+		.softirq_rounds = 10,
+		.poll_limit = 2 * SIM_PS_PER_MS,
+		.poll_budget = 300,
+	};
+}
+
+static int set_machine(struct lab_exec *x, const struct lab_machine *machine, struct ho_err *err)
+{
+	x->machine = *machine;
+	if (machine->poll_budget < 1 || !machine->softirq_rounds || !machine->time_slice)
+		return ho_err_set(err, -EINVAL,
+		                  "%s: the NAPI budget, the rounds of a softirq and the time slice "
+		                  "must not be 0",
+		                  x->name);
+	for (int cost = 0; cost < RT_COST_COUNT; cost++)
+		x->price[cost].ps = machine->cost[cost];
+	for (unsigned i = 0; i < machine->n_reuse; i++) {
+		x->price[machine->reuse[i].fill].fills = (uint8_t)(i + 1);
+		x->price[machine->reuse[i].drain].drains = (uint8_t)(i + 1);
+	}
+	return lab_cache_prepare(&x->machine.cache, err);
+}
+
+int lab_exec_create(struct sim *sim, const char *name, const struct lab_machine *machine,
+                    struct lab_trace *trace, struct rt **out, struct ho_err *err)
+{
+	struct lab_exec *x;
+	int rc;
+
+	if (!machine->cpus || machine->cpus > 1024 || machine->n_reuse > LAB_REUSE_MAX)
+		return ho_err_set(err, -EINVAL, "%s: %u CPUs: a host has 1 to 1024", name,
+		                  machine->cpus);
+	x = calloc(1, sizeof(*x) + machine->cpus * sizeof(x->cpu[0]));
+	if (!x)
+		return ho_err_set(err, -ENOMEM, "out of memory");
+	x->rt.ops = &exec_ops;
+	x->rt.is_virtual = true;
+	x->sim = sim;
+	x->trace = trace;
+	x->created = sim_now(sim);
+	x->tasks_tail = &x->tasks;
+	snprintf(x->name, sizeof(x->name), "%s", name);
+	sim_event_init(&x->to_main, to_main, NULL);
+	x->to_main.outer = true;
+	x->poke = (struct sim_poke){ .fn = poked, .arg = x };
+	sim_poke_add(sim, &x->poke);
+	rc = set_machine(x, machine, err);
+	if (rc)
+		goto err_free;
+	if (lab_coro_hub_create(&x->hub)) {
+		rc = ho_err_set(err, -ENOMEM, "out of memory");
+		goto err_free;
+	}
+	for (unsigned i = 0; i < machine->cpus; i++) {
+		struct lab_cpu *c = &x->cpu[i];
+		char cpu[16];
+
+		lab_cpu_init(x, i);
+		snprintf(cpu, sizeof(cpu), "CPU %u", i);
+		c->track = lab_trace_track(trace, x->name, cpu);
+		rc = lab_sched_init_cpu(c, err);
+		if (!rc)
+			rc = lab_softirq_init_cpu(c, err);
+		if (rc) {
+			x->machine.cpus = i + 1;
+			exec_destroy(&x->rt);
+			return rc;
+		}
+	}
+	*out = &x->rt;
+	return 0;
+
+err_free:
+	sim_poke_remove(sim, &x->poke);
+	free(x);
+	return rc;
+}
+
+struct sim *lab_exec_sim(struct rt *rt)
+{
+	return lab_exec_of(rt)->sim;
+}
+
+const struct lab_machine *lab_exec_machine(struct rt *rt)
+{
+	return &lab_exec_of(rt)->machine;
+}
+
+bool lab_exec_on_cpu(struct rt *rt)
+{
+	return lab_exec_of(rt)->cur != NULL;
+}
+
+bool lab_exec_deadlocked(struct rt *rt)
+{
+	return lab_exec_of(rt)->deadlocked;
+}
+
+int lab_exec_cpu_of(struct lab_exec *x, const struct rt_task_attr *attr, unsigned any,
+                    struct lab_cpu **out, struct ho_err *err)
+{
+	if (attr->cpu >= (int)x->machine.cpus)
+		return ho_err_set(err, -EINVAL, "%s: %s wants CPU %d; the host has %u", x->name,
+		                  attr->name ? attr->name : "a task", attr->cpu, x->machine.cpus);
+	*out = &x->cpu[attr->cpu < 0 ? any : (unsigned)attr->cpu];
+	return 0;
+}
+
+/* --- accounts ----------------------------------------------------------------------------- */
+
+void lab_exec_kernel_thread(struct rt *rt)
+{
+	struct lab_cpu *c = lab_exec_of(rt)->cur;
+
+	if (!c || c->context != LAB_IN_TASK)
+		return;
+	c->running->buckets = lab_buckets_system;
+	c->buckets = lab_buckets_system;
+}
+
+void lab_exec_cpu_stats(struct rt *rt, unsigned cpu, struct lab_cpu_stats *out)
+{
+	struct lab_exec *x = lab_exec_of(rt);
+	const struct lab_cpu *c = &x->cpu[cpu];
+	sim_ps time[LAB_BUCKETS];
+
+	memcpy(time, c->time, sizeof(time));
+	if (c->passing)
+		time[c->bucket] += sim_now(x->sim) - c->since;
+	*out = c->stats;
+	out->user = time[LAB_USER];
+	out->system = time[LAB_SYSTEM];
+	out->irq = time[LAB_IRQ];
+	out->softirq = time[LAB_SOFTIRQ];
+	out->idle = time[LAB_IDLE];
+}
+
+void lab_exec_task_stats(struct rt_task *task, struct lab_task_stats *out)
+{
+	const struct lab_cpu *c = task->cpu;
+
+	*out = (struct lab_task_stats){
+		.run = task->run,
+		.voluntary = task->voluntary,
+		.involuntary = task->involuntary,
+	};
+	if (c->running != task || c->coro != task->coro)
+		return;
+	out->run += c->time[LAB_USER] + c->time[LAB_SYSTEM] - task->run_base;
+	if (c->passing && (c->bucket == LAB_USER || c->bucket == LAB_SYSTEM))
+		out->run += sim_now(task->exec->sim) - c->since;
+}
