@@ -35,11 +35,11 @@
 #define LAB_CACHE_WAYS_MAX   32
 
 struct lab_cache_level {
-	uint64_t bytes;   /* capacity for one CPU */
+	uint64_t bytes; /* capacity for one CPU */
 	uint32_t ways;
-	uint32_t line;    /* bytes of a line */
-	sim_ps miss;      /* what a line lost here costs more than one found here, if the next level
-	                     has it: how far a walk in order is ahead of that is in the number */
+	uint32_t line; /* bytes of a line */
+	sim_ps miss;   /* what a line lost here costs more than one found here, if the next level
+			  has it: how far a walk in order is ahead of that is in the number */
 	/* Filled by lab_cache_prepare: share lost, in 2^-32, if exactly so many other lines of the
 	 * walk went into the set; 1 from `ways` on. */
 	uint64_t lost[LAB_CACHE_WAYS_MAX + 1];

@@ -23,7 +23,7 @@
 #include <sanitizer/common_interface_defs.h>
 #define CORO_STACK (1024u * 1024u) /* red zones make frames several times as large */
 #else
-#define CORO_STACK (256u * 1024u)  /* only pages that are touched exist */
+#define CORO_STACK (256u * 1024u) /* only pages that are touched exist */
 #endif
 
 #if !defined(__x86_64__) && !defined(LAB_CORO_UCONTEXT)
@@ -61,7 +61,7 @@ static void coro_prepare(struct coro_place *place, struct lab_coro *co, char *st
 	place->context.uc_stack.ss_size = bytes;
 	place->context.uc_link = NULL;
 	makecontext(&place->context, (void (*)(void))coro_entry, 2, (unsigned)(arg >> 32),
-	            (unsigned)arg);
+		    (unsigned)arg);
 }
 #else
 struct coro_place {
@@ -79,39 +79,39 @@ static void coro_first(struct lab_coro *co);
  * address and r12 its coroutine.
  */
 __asm__(".text\n"
-        ".p2align 4\n"
-        ".globl lab_coro_jump\n"
-        ".hidden lab_coro_jump\n"
-        ".type lab_coro_jump,@function\n"
-        "lab_coro_jump:\n"
-        "	pushq %rbp\n"
-        "	pushq %rbx\n"
-        "	pushq %r12\n"
-        "	pushq %r13\n"
-        "	pushq %r14\n"
-        "	pushq %r15\n"
-        "	movq %rsp, (%rdi)\n"
-        "	movq %rsi, %rsp\n"
-        "	popq %r15\n"
-        "	popq %r14\n"
-        "	popq %r13\n"
-        "	popq %r12\n"
-        "	popq %rbx\n"
-        "	popq %rbp\n"
-        "	ret\n"
-        ".size lab_coro_jump,.-lab_coro_jump\n"
-        ".p2align 4\n"
-        ".globl lab_coro_start\n"
-        ".hidden lab_coro_start\n"
-        ".type lab_coro_start,@function\n"
-        "lab_coro_start:\n"
-        "	.cfi_startproc\n"
-        "	.cfi_undefined rip\n" /* a backtrace ends here */
-        "	movq %r12, %rdi\n"
-        "	call lab_coro_first\n"
-        "	ud2\n"
-        "	.cfi_endproc\n"
-        ".size lab_coro_start,.-lab_coro_start\n");
+	".p2align 4\n"
+	".globl lab_coro_jump\n"
+	".hidden lab_coro_jump\n"
+	".type lab_coro_jump,@function\n"
+	"lab_coro_jump:\n"
+	"	pushq %rbp\n"
+	"	pushq %rbx\n"
+	"	pushq %r12\n"
+	"	pushq %r13\n"
+	"	pushq %r14\n"
+	"	pushq %r15\n"
+	"	movq %rsp, (%rdi)\n"
+	"	movq %rsi, %rsp\n"
+	"	popq %r15\n"
+	"	popq %r14\n"
+	"	popq %r13\n"
+	"	popq %r12\n"
+	"	popq %rbx\n"
+	"	popq %rbp\n"
+	"	ret\n"
+	".size lab_coro_jump,.-lab_coro_jump\n"
+	".p2align 4\n"
+	".globl lab_coro_start\n"
+	".hidden lab_coro_start\n"
+	".type lab_coro_start,@function\n"
+	"lab_coro_start:\n"
+	"	.cfi_startproc\n"
+	"	.cfi_undefined rip\n" /* a backtrace ends here */
+	"	movq %r12, %rdi\n"
+	"	call lab_coro_first\n"
+	"	ud2\n"
+	"	.cfi_endproc\n"
+	".size lab_coro_start,.-lab_coro_start\n");
 
 __attribute__((visibility("hidden"), used)) void lab_coro_first(struct lab_coro *co)
 {
@@ -146,8 +146,8 @@ static void coro_prepare(struct coro_place *place, struct lab_coro *co, char *st
 
 struct lab_coro_hub {
 	struct coro_place place;
-	void *fake_stack;    /* AddressSanitizer's */
-	const void *bottom;  /* of the stack that entered last */
+	void *fake_stack;   /* AddressSanitizer's */
+	const void *bottom; /* of the stack that entered last */
 	size_t bytes;
 };
 
@@ -208,7 +208,7 @@ void lab_coro_hub_destroy(struct lab_coro_hub *hub)
 }
 
 int lab_coro_create(struct lab_coro_hub *hub, void (*fn)(void *arg), void *arg,
-                    struct lab_coro **out)
+		    struct lab_coro **out)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct lab_coro *co = calloc(1, sizeof(*co));
@@ -220,7 +220,7 @@ int lab_coro_create(struct lab_coro_hub *hub, void (*fn)(void *arg), void *arg,
 	co->arg = arg;
 	co->map_bytes = CORO_STACK + page;
 	co->map = mmap(NULL, co->map_bytes, PROT_READ | PROT_WRITE,
-	               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (co->map == MAP_FAILED)
 		goto err_free;
 	if (mprotect(co->map, page, PROT_NONE))

@@ -19,7 +19,7 @@ void lab_coro_hub_destroy(struct lab_coro_hub *hub);
 
 /* The stack is a mapping of its own with a guard page below. fn must not return. -ENOMEM. */
 int lab_coro_create(struct lab_coro_hub *hub, void (*fn)(void *arg), void *arg,
-                    struct lab_coro **out);
+		    struct lab_coro **out);
 /* Not the running one. What lies on its stack is forgotten. NULL is allowed. */
 void lab_coro_destroy(struct lab_coro *co);
 

@@ -11,7 +11,10 @@ const uint8_t lab_buckets_user[RT_COST_COUNT + 1] = {
 	[RT_COST_SYSCALL] = LAB_SYSTEM,
 };
 
-#define ALL_COSTS(bucket) { [0 ... RT_COST_COUNT] = (bucket) }
+#define ALL_COSTS(bucket)                        \
+	{                                        \
+		[0 ... RT_COST_COUNT] = (bucket) \
+	}
 const uint8_t lab_buckets_system[RT_COST_COUNT + 1] = ALL_COSTS(LAB_SYSTEM);
 const uint8_t lab_buckets_irq[RT_COST_COUNT + 1] = ALL_COSTS(LAB_IRQ);
 const uint8_t lab_buckets_softirq[RT_COST_COUNT + 1] = ALL_COSTS(LAB_SOFTIRQ);

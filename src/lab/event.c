@@ -46,8 +46,9 @@ int lab_event_create(struct rt *rt, struct rt_event **out, struct ho_err *err)
 
 int lab_event_from_fd(struct rt *rt, int fd, struct rt_event **out, struct ho_err *err)
 {
-	return ho_err_set(err, -ENOTSUP, "%s: a file descriptor cannot be waited for in virtual time",
-	                  lab_exec_of(rt)->name);
+	return ho_err_set(err, -ENOTSUP,
+			  "%s: a file descriptor cannot be waited for in virtual time",
+			  lab_exec_of(rt)->name);
 }
 
 void lab_event_destroy(struct rt *rt, struct rt_event *event)
@@ -188,7 +189,7 @@ int lab_sleep_until(struct rt *rt, uint64_t at_ns)
 /* --- interrupts --------------------------------------------------------------------------- */
 
 int lab_irq_attach(struct rt *rt, struct rt_event *event, const struct rt_task_attr *attr,
-                   void (*handler)(void *arg), void *arg, struct rt_irq **out, struct ho_err *err)
+		   void (*handler)(void *arg), void *arg, struct rt_irq **out, struct ho_err *err)
 {
 	struct lab_exec *x = lab_exec_of(rt);
 	struct lab_cpu *c;
@@ -198,8 +199,9 @@ int lab_irq_attach(struct rt *rt, struct rt_event *event, const struct rt_task_a
 	if (rc)
 		return rc;
 	if (event->irq)
-		return ho_err_set(err, -EBUSY, "%s: the event of interrupt %s has a handler already",
-		                  x->name, attr->name);
+		return ho_err_set(err, -EBUSY,
+				  "%s: the event of interrupt %s has a handler already", x->name,
+				  attr->name);
 	irq = calloc(1, sizeof(*irq));
 	if (!irq)
 		return ho_err_set(err, -ENOMEM, "out of memory");

@@ -17,7 +17,7 @@
  * last fill were touched: their bytes are the reuse distance.
  */
 static sim_ps reuse_cost(struct lab_exec *x, struct lab_cpu *c, const struct lab_price *price,
-                         uint32_t n)
+			 uint32_t n)
 {
 	if (price->fills) {
 		struct lab_reuse_state *state = &c->reuse[price->fills - 1];
@@ -227,9 +227,9 @@ static int set_machine(struct lab_exec *x, const struct lab_machine *machine, st
 	x->machine = *machine;
 	if (machine->poll_budget < 1 || !machine->softirq_rounds || !machine->time_slice)
 		return ho_err_set(err, -EINVAL,
-		                  "%s: the NAPI budget, the rounds of a softirq and the time slice "
-		                  "must not be 0",
-		                  x->name);
+				  "%s: the NAPI budget, the rounds of a softirq and the time slice "
+				  "must not be 0",
+				  x->name);
 	for (int cost = 0; cost < RT_COST_COUNT; cost++)
 		x->price[cost].ps = machine->cost[cost];
 	for (unsigned i = 0; i < machine->n_reuse; i++) {
@@ -240,14 +240,14 @@ static int set_machine(struct lab_exec *x, const struct lab_machine *machine, st
 }
 
 int lab_exec_create(struct sim *sim, const char *name, const struct lab_machine *machine,
-                    struct lab_trace *trace, struct rt **out, struct ho_err *err)
+		    struct lab_trace *trace, struct rt **out, struct ho_err *err)
 {
 	struct lab_exec *x;
 	int rc;
 
 	if (!machine->cpus || machine->cpus > 1024 || machine->n_reuse > LAB_REUSE_MAX)
 		return ho_err_set(err, -EINVAL, "%s: %u CPUs: a host has 1 to 1024", name,
-		                  machine->cpus);
+				  machine->cpus);
 	x = calloc(1, sizeof(*x) + machine->cpus * sizeof(x->cpu[0]));
 	if (!x)
 		return ho_err_set(err, -ENOMEM, "out of memory");
@@ -315,11 +315,11 @@ bool lab_exec_deadlocked(struct rt *rt)
 }
 
 int lab_exec_cpu_of(struct lab_exec *x, const struct rt_task_attr *attr, unsigned any,
-                    struct lab_cpu **out, struct ho_err *err)
+		    struct lab_cpu **out, struct ho_err *err)
 {
 	if (attr->cpu >= (int)x->machine.cpus)
 		return ho_err_set(err, -EINVAL, "%s: %s wants CPU %d; the host has %u", x->name,
-		                  attr->name ? attr->name : "a task", attr->cpu, x->machine.cpus);
+				  attr->name ? attr->name : "a task", attr->cpu, x->machine.cpus);
 	*out = &x->cpu[attr->cpu < 0 ? any : (unsigned)attr->cpu];
 	return 0;
 }

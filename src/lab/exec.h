@@ -47,7 +47,7 @@ struct lab_machine {
 	sim_ps poll_limit;          /* a round of polls ends after this ... */
 	int poll_budget;            /* ... or after so many frames */
 	bool ksoftirqd_owns;        /* no softirq after an interrupt while ksoftirqd is runnable
-	                               (Linux since 4.9) */
+				       (Linux since 4.9) */
 	struct lab_cache cache;     /* no levels: no term */
 	struct lab_reuse reuse[LAB_REUSE_MAX];
 	unsigned n_reuse;
@@ -61,7 +61,7 @@ void lab_machine_defaults(struct lab_machine *machine);
  * machine is copied; trace may be NULL. rt_destroy frees it, not the sim.
  */
 int lab_exec_create(struct sim *sim, const char *name, const struct lab_machine *machine,
-                    struct lab_trace *trace, struct rt **out, struct ho_err *err);
+		    struct lab_trace *trace, struct rt **out, struct ho_err *err);
 
 struct sim *lab_exec_sim(struct rt *rt);
 const struct lab_machine *lab_exec_machine(struct rt *rt);
@@ -91,9 +91,9 @@ void lab_exec_kernel_thread(struct rt *rt);
 
 struct lab_cpu_stats {
 	sim_ps user, system, irq, softirq, idle; /* their sum is the time since creation */
-	uint64_t interrupts;  /* hard interrupts taken */
+	uint64_t interrupts;                     /* hard interrupts taken */
 	uint64_t voluntary;   /* context switches because the running task waited or ended; from the
-	                         idle loop to a task as well */
+				 idle loop to a task as well */
 	uint64_t involuntary; /* because another one was to run */
 	uint64_t softirqs;    /* runs of the softirq loop */
 	uint64_t polls;       /* calls of NAPI polls */
@@ -105,7 +105,7 @@ struct lab_cpu_stats {
 void lab_exec_cpu_stats(struct rt *rt, unsigned cpu, struct lab_cpu_stats *out);
 
 struct lab_task_stats {
-	sim_ps run;              /* on its CPU, without interrupts and softirqs on top of it */
+	sim_ps run; /* on its CPU, without interrupts and softirqs on top of it */
 	uint64_t voluntary, involuntary;
 };
 
@@ -122,7 +122,8 @@ bool lab_exec_deadlocked(struct rt *rt);
  * looking at the clock, cannot find anything before the next sim event: rt_relax then lets as
  * many whole turns pass at once as fit before it. Times and accounts are those of the single
  * turns; only side effects of the skipped turns (a count of empty polls) are missing. A loop that
- * limits itself by counting turns must look at the clock instead (rt_now_ns), which forbids skipping.
+ * limits itself by counting turns must look at the clock instead (rt_now_ns), which forbids
+ * skipping.
  */
 
 #endif

@@ -40,10 +40,10 @@ enum lab_context {
 #define LAB_WANT_RESCHED 4u
 
 enum lab_task_state {
-	LAB_TASK_READY,   /* runs, or is in a run queue */
-	LAB_TASK_WAITS,   /* for events, a time or another task */
-	LAB_TASK_ENDED,   /* its function returned */
-	LAB_TASK_GONE,    /* and nothing uses its stack any more */
+	LAB_TASK_READY, /* runs, or is in a run queue */
+	LAB_TASK_WAITS, /* for events, a time or another task */
+	LAB_TASK_ENDED, /* its function returned */
+	LAB_TASK_GONE,  /* and nothing uses its stack any more */
 };
 
 #define LAB_TASK_NAME 16
@@ -56,40 +56,40 @@ struct lab_source {
 	struct lab_source *next; /* in the CPU's queue */
 	bool pending;
 	const char *name;
-	void (*fn)(void *arg);   /* runs in interrupt context */
+	void (*fn)(void *arg); /* runs in interrupt context */
 	void *arg;
 };
 
 struct rt_task {
 	struct lab_exec *exec;
 	struct lab_cpu *cpu;
-	struct rt_task *next;       /* in a run queue */
+	struct rt_task *next; /* in a run queue */
 	struct rt_task *all_next, **all_prev;
 	struct lab_coro *coro;
 	char name[LAB_TASK_NAME];
-	uint64_t id;                /* order of creation */
-	int prio;                   /* enum rt_prio; -1 for the idle loop */
+	uint64_t id; /* order of creation */
+	int prio;    /* enum rt_prio; -1 for the idle loop */
 	enum lab_task_state state;
-	const uint8_t *buckets;     /* where its costs go */
+	const uint8_t *buckets; /* where its costs go */
 	void (*fn)(void *arg);
 	void *arg;
-	struct rt_task *joiner;     /* a task that waits for its end */
+	struct rt_task *joiner; /* a task that waits for its end */
 	bool main_joins;
 
-	bool interruptible;         /* rt_stop ends this wait */
-	bool timed_out;             /* set by `timer` */
+	bool interruptible; /* rt_stop ends this wait */
+	bool timed_out;     /* set by `timer` */
 	struct sim_event timer;
 	struct lab_source timer_irq;
 
 	/* busy loops: see lab_relax */
-	bool saw_clock;             /* since the last relax */
+	bool saw_clock; /* since the last relax */
 	bool turn_known;
-	sim_ps turn_start, turn;    /* end of the last relax; length of the turn before, without it */
+	sim_ps turn_start, turn; /* end of the last relax; length of the turn before, without it */
 	uint64_t turn_events;
 	sim_ps turn_user, turn_system; /* the CPU's accounts at turn_start */
 
-	sim_ps run;                 /* without the present run */
-	sim_ps run_base;            /* the CPU's user + system at the start of the present run */
+	sim_ps run;      /* without the present run */
+	sim_ps run_base; /* the CPU's user + system at the start of the present run */
 	uint64_t voluntary, involuntary;
 };
 
@@ -135,14 +135,15 @@ struct lab_cpu {
 	uint32_t stop; /* wants & what its context allows */
 	uint32_t wants;
 	enum lab_context context;
-	const uint8_t *buckets; /* of the context: lab_bucket of each cost; [RT_COST_COUNT] = other */
+	const uint8_t
+		*buckets; /* of the context: lab_bucket of each cost; [RT_COST_COUNT] = other */
 	sim_ps time[LAB_BUCKETS];
 	struct lab_exec *exec;
 
-	bool passing;           /* time passes: `since` and `bucket` say what is not in `time` yet */
+	bool passing; /* time passes: `since` and `bucket` say what is not in `time` yet */
 	enum lab_bucket bucket;
 	sim_ps since;
-	bool parked;            /* left to the outer loop; `resume` brings it back */
+	bool parked; /* left to the outer loop; `resume` brings it back */
 	struct sim_event resume;
 
 	struct rt_task *running; /* or &idle */
@@ -153,7 +154,7 @@ struct lab_cpu {
 	sim_ps run_start;
 	struct sim_event slice;
 	bool slice_over;
-	unsigned tasks;          /* pinned here */
+	unsigned tasks; /* pinned here */
 
 	struct lab_source *irq_head, **irq_tail;
 
@@ -199,7 +200,7 @@ static inline struct lab_exec *lab_exec_of(struct rt *rt)
 static inline sim_ps lab_at(const struct lab_exec *x, uint64_t ns)
 {
 	return ns > (SIM_NEVER - x->created) / SIM_PS_PER_NS - 1 ? SIM_NEVER
-	                                                         : x->created + ns * SIM_PS_PER_NS;
+								 : x->created + ns * SIM_PS_PER_NS;
 }
 
 /* --- cpu.c: time and interrupts ----------------------------------------------------------- */
@@ -229,11 +230,11 @@ int lab_sched_init_cpu(struct lab_cpu *c, struct ho_err *err);
 void lab_sched_fini_cpu(struct lab_cpu *c);
 /* A task that waits to be woken for the first time. */
 int lab_task_create(struct lab_exec *x, const struct rt_task_attr *attr, void (*fn)(void *arg),
-                    void *arg, struct rt_task **out, struct ho_err *err);
+		    void *arg, struct rt_task **out, struct ho_err *err);
 /* It does not run and nothing refers to it. */
 void lab_task_free(struct rt_task *task);
 int lab_spawn(struct rt *rt, const struct rt_task_attr *attr, void (*fn)(void *arg), void *arg,
-              struct rt_task **out, struct ho_err *err);
+	      struct rt_task **out, struct ho_err *err);
 void lab_join(struct rt *rt, struct rt_task *task);
 /* Makes a waiting task ready; without cost. */
 void lab_task_wake(struct rt_task *task);
@@ -254,7 +255,7 @@ void lab_event_arm(struct rt *rt, struct rt_event *event, uint64_t at_ns);
 int lab_wait(struct rt *rt, struct rt_event *const *events, unsigned n, uint64_t deadline_ns);
 int lab_sleep_until(struct rt *rt, uint64_t at_ns);
 int lab_irq_attach(struct rt *rt, struct rt_event *event, const struct rt_task_attr *attr,
-                   void (*handler)(void *arg), void *arg, struct rt_irq **out, struct ho_err *err);
+		   void (*handler)(void *arg), void *arg, struct rt_irq **out, struct ho_err *err);
 void lab_irq_detach(struct rt *rt, struct rt_irq *irq);
 void lab_task_timer_init(struct rt_task *task);
 
@@ -262,8 +263,8 @@ void lab_task_timer_init(struct rt_task *task);
 
 int lab_softirq_init_cpu(struct lab_cpu *c, struct ho_err *err);
 int lab_napi_create(struct rt *rt, const struct rt_task_attr *attr, int weight,
-                    int (*poll)(void *arg, int budget), void *arg, struct rt_napi **out,
-                    struct ho_err *err);
+		    int (*poll)(void *arg, int budget), void *arg, struct rt_napi **out,
+		    struct ho_err *err);
 void lab_napi_schedule(struct rt *rt, struct rt_napi *napi);
 void lab_napi_destroy(struct rt *rt, struct rt_napi *napi);
 /* Runs polls now; the CPU is in a task or the idle loop. */
@@ -273,6 +274,6 @@ void lab_softirq_after_irq(struct lab_cpu *c);
 
 /* Checks attr->cpu; -1 becomes `any`. */
 int lab_exec_cpu_of(struct lab_exec *x, const struct rt_task_attr *attr, unsigned any,
-                    struct lab_cpu **out, struct ho_err *err);
+		    struct lab_cpu **out, struct ho_err *err);
 
 #endif

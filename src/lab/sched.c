@@ -115,7 +115,7 @@ static void switch_to(struct lab_cpu *c, struct rt_task *next, bool voluntary)
 	prev->run += c->time[LAB_USER] + c->time[LAB_SYSTEM] - prev->run_base;
 	if (prev != &c->idle)
 		lab_trace_slice(x->trace, c->track, "task", prev->name, c->run_start,
-		                sim_now(x->sim));
+				sim_now(x->sim));
 	c->running = next;
 	sim_cancel(x->sim, &c->slice);
 	lab_cpu_enter_context(c, LAB_IN_IRQ, lab_buckets_system);
@@ -214,7 +214,7 @@ int lab_sched_init_cpu(struct lab_cpu *c, struct ho_err *err)
 	snprintf(c->idle.name, sizeof(c->idle.name), "idle");
 	if (lab_coro_create(x->hub, idle_main, c, &c->idle.coro))
 		return ho_err_set(err, -ENOMEM, "%s: no memory for the stack of CPU %u", x->name,
-		                  c->index);
+				  c->index);
 	c->running = &c->idle;
 	c->coro = c->idle.coro;
 	c->parked = true;
@@ -244,7 +244,7 @@ static const struct lab_cpu *least_used(struct lab_exec *x)
 }
 
 int lab_task_create(struct lab_exec *x, const struct rt_task_attr *attr, void (*fn)(void *arg),
-                    void *arg, struct rt_task **out, struct ho_err *err)
+		    void *arg, struct rt_task **out, struct ho_err *err)
 {
 	struct lab_cpu *c;
 	struct rt_task *task;
@@ -267,7 +267,7 @@ int lab_task_create(struct lab_exec *x, const struct rt_task_attr *attr, void (*
 	if (lab_coro_create(x->hub, task_main, task, &task->coro)) {
 		free(task);
 		return ho_err_set(err, -ENOMEM, "%s: no memory for the stack of task %s", x->name,
-		                  attr->name);
+				  attr->name);
 	}
 	lab_task_timer_init(task);
 	task->all_prev = x->tasks_tail;
@@ -279,7 +279,7 @@ int lab_task_create(struct lab_exec *x, const struct rt_task_attr *attr, void (*
 }
 
 int lab_spawn(struct rt *rt, const struct rt_task_attr *attr, void (*fn)(void *arg), void *arg,
-              struct rt_task **out, struct ho_err *err)
+	      struct rt_task **out, struct ho_err *err)
 {
 	int rc = lab_task_create(lab_exec_of(rt), attr, fn, arg, out, err);
 
@@ -308,7 +308,7 @@ static bool ran_dry(struct lab_exec *x, const struct rt_task *task)
 	if (x->stop_seen)
 		return false;
 	ho_warn("%s: task %s waits for something that cannot happen: no event is left", x->name,
-	        task->name);
+		task->name);
 	x->deadlocked = true;
 	rt_stop(&x->rt);
 	return true;

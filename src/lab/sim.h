@@ -116,7 +116,8 @@ enum sim_advance {
 };
 
 /* Lets time pass until `target`, running the events that come due. Looks at *stop before each.
- * With SIM_NEVER, who waits for nothing but *stop, it ends with SIM_BLOCKED when no event is left. */
+ * With SIM_NEVER, who waits for nothing but *stop, it ends with SIM_BLOCKED when no event is left.
+ */
 enum sim_advance sim_advance(struct sim *sim, sim_ps target, const uint32_t *stop);
 
 /* --- from anywhere ------------------------------------------------------------------------ */

@@ -132,7 +132,7 @@ void lab_softirq_run(struct lab_cpu *c)
 	do {
 		poll_round(c);
 	} while (c->poll_head && --rounds && sim_now(x->sim) < limit &&
-	         !(c->wants & LAB_WANT_RESCHED));
+		 !(c->wants & LAB_WANT_RESCHED));
 	lab_trace_slice(x->trace, c->track, "softirq", "softirq", begin, sim_now(x->sim));
 	c->wants &= ~LAB_WANT_SOFTIRQ;
 	if (c->poll_head)
@@ -176,8 +176,8 @@ int lab_softirq_init_cpu(struct lab_cpu *c, struct ho_err *err)
 }
 
 int lab_napi_create(struct rt *rt, const struct rt_task_attr *attr, int weight,
-                    int (*poll)(void *arg, int budget), void *arg, struct rt_napi **out,
-                    struct ho_err *err)
+		    int (*poll)(void *arg, int budget), void *arg, struct rt_napi **out,
+		    struct ho_err *err)
 {
 	struct lab_exec *x = lab_exec_of(rt);
 	struct rt_napi *napi;
@@ -188,7 +188,7 @@ int lab_napi_create(struct rt *rt, const struct rt_task_attr *attr, int weight,
 		return rc;
 	if (weight < 1)
 		return ho_err_set(err, -EINVAL, "%s: NAPI weight %d: must be at least 1", x->name,
-		                  weight);
+				  weight);
 	napi = calloc(1, sizeof(*napi));
 	if (!napi)
 		return ho_err_set(err, -ENOMEM, "out of memory");
@@ -198,7 +198,8 @@ int lab_napi_create(struct rt *rt, const struct rt_task_attr *attr, int weight,
 	napi->arg = arg;
 	napi->weight = weight;
 	snprintf(napi->name, sizeof(napi->name), "%s", attr->name ? attr->name : "napi");
-	napi->kick = (struct lab_source){ .cpu = c, .name = napi->name, .fn = kick_irq, .arg = napi };
+	napi->kick =
+		(struct lab_source){ .cpu = c, .name = napi->name, .fn = kick_irq, .arg = napi };
 	*out = napi;
 	return 0;
 }

@@ -20,7 +20,7 @@ struct trace_track {
 struct lab_trace {
 	FILE *file;
 	char *path;
-	bool any;  /* an event was written: the next one needs a comma */
+	bool any; /* an event was written: the next one needs a comma */
 	uint32_t n_tracks, n_pids;
 	struct trace_track track[TRACE_TRACKS_MAX];
 	char buffer[TRACE_BUFFER];
@@ -64,10 +64,10 @@ int lab_trace_close(struct lab_trace *trace, struct ho_err *err)
 	fputs("\n]}\n", trace->file);
 	if (fflush(trace->file) || ferror(trace->file))
 		rc = ho_err_set(err, errno ? -errno : -EIO, "trace %s: could not be written: %s",
-		                trace->path, ho_strerror(errno ? errno : EIO));
+				trace->path, ho_strerror(errno ? errno : EIO));
 	if (fclose(trace->file) && !rc)
 		rc = ho_err_set(err, -errno, "trace %s: could not be written: %s", trace->path,
-		                ho_strerror(errno));
+				ho_strerror(errno));
 	free(trace->path);
 	free(trace);
 	return rc;
@@ -98,16 +98,16 @@ static void put_time(FILE *file, const char *key, sim_ps ps)
 }
 
 static void begin_event(struct lab_trace *trace, char phase, uint32_t pid, uint32_t tid,
-                        const char *name)
+			const char *name)
 {
 	fprintf(trace->file, "%s\n{\"ph\":\"%c\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":",
-	        trace->any ? "," : "", phase, pid, tid);
+		trace->any ? "," : "", phase, pid, tid);
 	put_string(trace->file, name);
 	trace->any = true;
 }
 
 static void name_it(struct lab_trace *trace, const char *what, uint32_t pid, uint32_t tid,
-                    const char *name)
+		    const char *name)
 {
 	begin_event(trace, 'M', pid, tid, what);
 	fputs(",\"args\":{\"name\":", trace->file);
@@ -143,7 +143,7 @@ uint32_t lab_trace_track(struct lab_trace *trace, const char *process, const cha
 }
 
 void lab_trace_write_slice(struct lab_trace *trace, uint32_t track, const char *category,
-                           const char *name, sim_ps begin, sim_ps end)
+			   const char *name, sim_ps begin, sim_ps end)
 {
 	const struct trace_track *at = &trace->track[track];
 
@@ -156,7 +156,7 @@ void lab_trace_write_slice(struct lab_trace *trace, uint32_t track, const char *
 }
 
 void lab_trace_write_instant(struct lab_trace *trace, uint32_t track, const char *category,
-                             const char *name, sim_ps at_ps)
+			     const char *name, sim_ps at_ps)
 {
 	const struct trace_track *at = &trace->track[track];
 
@@ -168,7 +168,7 @@ void lab_trace_write_instant(struct lab_trace *trace, uint32_t track, const char
 }
 
 void lab_trace_write_counter(struct lab_trace *trace, uint32_t track, const char *name,
-                             sim_ps at_ps, uint64_t value)
+			     sim_ps at_ps, uint64_t value)
 {
 	const struct trace_track *at = &trace->track[track];
 

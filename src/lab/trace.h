@@ -28,23 +28,23 @@ int lab_trace_close(struct lab_trace *trace, struct ho_err *err);
 uint32_t lab_trace_track(struct lab_trace *trace, const char *process, const char *thread);
 
 void lab_trace_write_slice(struct lab_trace *trace, uint32_t track, const char *category,
-                           const char *name, sim_ps begin, sim_ps end);
+			   const char *name, sim_ps begin, sim_ps end);
 void lab_trace_write_instant(struct lab_trace *trace, uint32_t track, const char *category,
-                             const char *name, sim_ps at);
+			     const char *name, sim_ps at);
 void lab_trace_write_counter(struct lab_trace *trace, uint32_t track, const char *name, sim_ps at,
-                             uint64_t value);
+			     uint64_t value);
 
 /* Something that lasted from begin to end. Slices of one track must nest. Strings are copied. */
 static inline void lab_trace_slice(struct lab_trace *trace, uint32_t track, const char *category,
-                                   const char *name, sim_ps begin, sim_ps end)
+				   const char *name, sim_ps begin, sim_ps end)
 {
 	if (ho_unlikely(trace))
 		lab_trace_write_slice(trace, track, category, name, begin, end);
 }
 
 /* Something that happened: a doorbell, a descriptor written back. */
-static inline void lab_trace_instant(struct lab_trace *trace, uint32_t track,
-                                     const char *category, const char *name, sim_ps at)
+static inline void lab_trace_instant(struct lab_trace *trace, uint32_t track, const char *category,
+				     const char *name, sim_ps at)
 {
 	if (ho_unlikely(trace))
 		lab_trace_write_instant(trace, track, category, name, at);
@@ -52,7 +52,7 @@ static inline void lab_trace_instant(struct lab_trace *trace, uint32_t track,
 
 /* A value from now on: frames in a ring. */
 static inline void lab_trace_counter(struct lab_trace *trace, uint32_t track, const char *name,
-                                     sim_ps at, uint64_t value)
+				     sim_ps at, uint64_t value)
 {
 	if (ho_unlikely(trace))
 		lab_trace_write_counter(trace, track, name, at, value);
