@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Bash completion for holdoff. Commands, options and kinds of ports are asked of the program
+# itself, so this file knows none of them.
+
+_holdoff() {
+	local cur=${COMP_WORDS[COMP_CWORD]} program=${COMP_WORDS[0]} command=${COMP_WORDS[1]}
+	# "mem:a" is one word for holdoff, whatever COMP_WORDBREAKS says.
+	if declare -F _get_comp_words_by_ref >/dev/null; then
+		_get_comp_words_by_ref -n := cur
+	fi
+
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		COMPREPLY=($(compgen -W "$("$program" --help 2>/dev/null |
+			sed -n 's/^  \([a-z]\+\) .*/\1/p')" -- "$cur"))
+		return
+	fi
+	case $cur in
+	-*)
+		COMPREPLY=($(compgen -W "$("$program" "$command" --help 2>/dev/null |
+			grep -o -- '--[a-z][a-z0-9-]*=\?' | sort -u)" -- "$cur"))
+		[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+		;;
+	xdp:* | packet:*)
+		local kind=${cur%%:*}
+		COMPREPLY=($(compgen -P "$kind:" -W "$(ls /sys/class/net 2>/dev/null)" -- "${cur#*:}"))
+		;;
+	pcap:*)
+		COMPREPLY=($(compgen -P pcap: -f -- "${cur#*:}"))
+		;;
+	*)
+		COMPREPLY=($(compgen -W "$("$program" ports 2>/dev/null |
+			sed -n 's/^\([a-z]\+:\).*/\1/p')" -- "$cur") $(compgen -f -- "$cur"))
+		compopt -o nospace
+		;;
+	esac
+	if declare -F __ltrim_colon_completions >/dev/null; then
+		__ltrim_colon_completions "$cur"
+	fi
+}
+
+complete -F _holdoff holdoff
