@@ -361,6 +361,15 @@ void port_stop(struct port *port)
 		port->ops->stop(port);
 }
 
+int port_late_error(struct port *port, struct ho_err *err)
+{
+	int rc = port->ops->late_error ? port->ops->late_error(port, err) : 0;
+
+	if (rc < 0)
+		ho_err_prefix(err, "%s", port->name);
+	return rc;
+}
+
 void port_close(struct port *port)
 {
 	if (!port)

@@ -201,6 +201,13 @@ struct port_ops {
 	 * drops[PORT_DROP_COUNT]. NULL = none.
 	 */
 	void (*external_drops)(struct port *port, uint64_t *drops);
+	/*
+	 * What went wrong after the port was opened and cannot be seen from a counter alone: why a
+	 * file ended early, why writing failed, that the interface is gone. 0 = nothing did. For
+	 * the queue's thread after rx_ended, for anybody after port_stop. NULL = never. Users call
+	 * port_late_error.
+	 */
+	int (*late_error)(struct port *port, struct ho_err *err);
 	/* Fills up to max; returns how many there are. NULL = none. */
 	unsigned (*stats)(struct port *port, struct port_stat *out, unsigned max);
 	unsigned (*params)(struct port *port, struct port_param *out, unsigned max);
@@ -257,6 +264,10 @@ int port_drain(struct port *port, uint64_t timeout_ns);
 /* Ends the flow of packets and makes counters final. The queues' threads must have ended. A second
  * call does nothing. */
 void port_stop(struct port *port);
+
+/* What went wrong since the port was opened: 0, or a negative errno with the sentence in err. To be
+ * asked after port_stop (or when rx_ended) by every command; its answer is a failure. */
+int port_late_error(struct port *port, struct ho_err *err);
 
 /* Stops it if need be, closes and frees it. The caches must still be alive. NULL is allowed. */
 void port_close(struct port *port);
