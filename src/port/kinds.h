@@ -7,5 +7,6 @@
 
 extern const struct port_kind port_kind_mem;
 extern const struct port_kind port_kind_null;
+extern const struct port_kind port_kind_pcap;
 
 #endif

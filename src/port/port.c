@@ -13,6 +13,7 @@
 const struct port_kind *const port_kinds[] = {
 	&port_kind_mem,
 	&port_kind_null,
+	&port_kind_pcap,
 	NULL,
 };
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "port/pcap_in.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+
+#define IN_BUFFER_BYTES  (256u << 10)
+#define IN_WAIT_SLICE_MS 50 /* how late a stop is noticed while a pipe is silent */
+
+static void wait_readable(struct pcap_in *in)
+{
+	struct pollfd p = { .fd = in->fd, .events = POLLIN };
+
+	while (!rt_stopping(in->rt)) {
+		if (poll(&p, 1, IN_WAIT_SLICE_MS) != 0)
+			return;
+	}
+	in->stopped = true;
+}
+
+/* Refills the empty buffer. */
+static void refill(struct pcap_in *in)
+{
+	ssize_t n = 0;
+
+	do {
+		if (in->stream)
+			wait_readable(in);
+		if (!in->stopped)
+			n = read(in->fd, in->buf, IN_BUFFER_BYTES);
+	} while (!in->stopped && n < 0 && (errno == EINTR || errno == EAGAIN));
+	if (n < 0)
+		in->error = errno;
+	in->eof = n <= 0;
+	in->pos = 0;
+	in->end = n > 0 ? (size_t)n : 0;
+}
+
+/* The read function of the stream that libpcap sees. */
+static ssize_t cookie_read(void *cookie, char *out, size_t want)
+{
+	struct pcap_in *in = cookie;
+	size_t n;
+
+	if (in->pos == in->end && !in->eof)
+		refill(in);
+	n = HO_MIN(want, in->end - in->pos);
+	memcpy(out, in->buf + in->pos, n);
+	in->pos += n;
+	in->byte += n;
+	if (!n && in->error) {
+		errno = in->error;
+		return -1;
+	}
+	return (ssize_t)n;
+}
+
+/* What libpcap says, without the guesses that it makes about the program's user. */
+static int header_error(struct pcap_in *in, const char *says, struct ho_err *err)
+{
+	if (in->error)
+		return ho_err_set(err, -in->error, "reading its header failed: %s",
+				  ho_strerror(in->error));
+	if (in->byte == 0)
+		return ho_err_set(err, -EINVAL, "is empty, not a capture file");
+	return ho_err_set(err, -EINVAL, "is not a pcap or pcapng file that can be read: %s", says);
+}
+
+static int open_pcap(struct pcap_in *in, struct ho_err *err)
+{
+	cookie_io_functions_t io = { .read = cookie_read };
+	char says[PCAP_ERRBUF_SIZE] = "";
+	FILE *file = fopencookie(in, "r", io);
+	int link;
+
+	if (!file)
+		return ho_err_set(err, -ENOMEM, "out of memory");
+	/* Unbuffered: the bytes that libpcap asks for are the bytes that we count. */
+	setvbuf(file, NULL, _IONBF, 0);
+	in->pcap = pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO, says);
+	if (!in->pcap) {
+		fclose(file);
+		return header_error(in, says, err);
+	}
+	link = pcap_datalink(in->pcap);
+	if (link != DLT_EN10MB) {
+		const char *name = pcap_datalink_val_to_name(link);
+		char number[24];
+
+		snprintf(number, sizeof(number), "number %d", link);
+		pcap_close(in->pcap);
+		in->pcap = NULL;
+		return ho_err_set(err, -EINVAL,
+				  "was captured on a link of type %s; only Ethernet (EN10MB) "
+				  "captures can be replayed",
+				  name ? name : number);
+	}
+	return 0;
+}
+
+int pcap_in_open(struct pcap_in *in, struct rt *rt, int fd, struct ho_err *err)
+{
+	struct stat st;
+	int rc;
+
+	*in = (struct pcap_in){ .rt = rt, .fd = fd };
+	in->buf = malloc(IN_BUFFER_BYTES);
+	if (!in->buf || fstat(fd, &st) < 0) {
+		rc = ho_err_set(err, -ENOMEM, "out of memory for the file's buffer");
+		goto fail;
+	}
+	in->stream = !S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode);
+	if (!in->stream)
+		posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	rc = open_pcap(in, err);
+	if (rc < 0)
+		goto fail;
+	return 0;
+fail:
+	pcap_in_close(in);
+	return rc;
+}
+
+int pcap_in_rewind(struct pcap_in *in, struct ho_err *err)
+{
+	pcap_close(in->pcap);
+	in->pcap = NULL;
+	if (lseek(in->fd, 0, SEEK_SET) < 0)
+		return ho_err_set(err, -errno, "cannot go back to its beginning: %s",
+				  ho_strerror(errno));
+	in->pos = in->end = 0;
+	in->byte = 0;
+	in->eof = false;
+	return open_pcap(in, err);
+}
+
+bool pcap_in_ready(struct pcap_in *in)
+{
+	struct pollfd p = { .fd = in->fd, .events = POLLIN };
+
+	return !in->stream || in->pos < in->end || in->eof || poll(&p, 1, 0) != 0;
+}
+
+void pcap_in_close(struct pcap_in *in)
+{
+	if (in->pcap)
+		pcap_close(in->pcap);
+	if (in->fd > STDIN_FILENO)
+		close(in->fd);
+	free(in->buf);
+	*in = (struct pcap_in){ .fd = -1 };
+}

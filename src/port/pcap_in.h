@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bytes of a capture file under libpcap's eyes: a buffered reader that knows at which byte it
+ * is, whether the next read would block (pipes), and lets a stop request end a wait.
+ */
+#ifndef HOLDOFF_PORT_PCAP_IN_H
+#define HOLDOFF_PORT_PCAP_IN_H
+
+#include <pcap/pcap.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "runtime/rt.h"
+
+struct pcap_in {
+	pcap_t *pcap; /* reads from us; NULL between rewinds */
+	struct rt *rt;
+	int fd;
+	bool stream; /* a pipe, terminal or socket: no rewind, reads may block */
+	bool eof;
+	bool stopped;  /* a wait for more bytes ended because of rt_stop */
+	int error;     /* errno of a failed read, or 0 */
+	uint64_t byte; /* offset in the file of the next byte that libpcap will get */
+	uint8_t *buf;
+	size_t pos, end; /* of what is read and not consumed */
+};
+
+/* Takes fd over (closed on failure too) and reads the file's header. -EINVAL when it is not an
+ * Ethernet capture. */
+int pcap_in_open(struct pcap_in *in, struct rt *rt, int fd, struct ho_err *err);
+
+/* Back to the first record. */
+int pcap_in_rewind(struct pcap_in *in, struct ho_err *err);
+
+/* Would a read of the next record return at once, with data or the end? Only false for a stream
+ * from which nothing is there now. */
+bool pcap_in_ready(struct pcap_in *in);
+
+void pcap_in_close(struct pcap_in *in);
+
+#endif
