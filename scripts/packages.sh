@@ -4,7 +4,7 @@
 set -euo pipefail
 
 build="gcc meson ninja-build pkg-config clang llvm bpftool clang-format libbpf-dev libxdp-dev
-       libpcap-dev libcyaml-dev libjansson-dev libcmocka-dev libcap-ng-dev libmnl-dev"
+       libpcap-dev libcyaml-dev libyaml-dev libjansson-dev libcmocka-dev libcap-ng-dev libmnl-dev"
 test="libclang-rt-14-dev iproute2 iputils-ping ethtool tcpdump tshark python3-scapy iperf3 jq
       procps dpdk mandoc git"
 bench="dpdk netsniff-ng valgrind linux-perf iproute2 jq procps"

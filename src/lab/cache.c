@@ -11,7 +11,7 @@ static uint64_t exp_minus(uint64_t x)
 {
 	const uint64_t one = 1ull << 62;
 	/* e^-1 in 2^-62 */
-	const uint64_t inverse_e = 1696553144402474014ull;
+	const uint64_t inverse_e = 1696544475317221319ull;
 	uint64_t whole = x >> 32, part = x & (ONE_32 - 1);
 	uint64_t even = one, odd = 0, term = one;
 

@@ -11,13 +11,13 @@
  * rounded down in some and up in the others. Everything else the CPU touches in that time (code's
  * data, stack, the frame) is `other_bytes`, spread at random: the number of its lines in a set is
  * Poisson distributed. A line is lost when at least `ways` other lines went into its set. The
- * share of lost lines, as a function of D, is a smooth step around bytes - other_bytes:
+ * share of lost lines, as a function of D, is a smooth step below the capacity:
  *
  *   share
- *   1 |              ________
- *     |            /
- *     |          /             32 KB, 8 ways, 4 KB of other data:
- *   0 |________/               0.3 % at 20 KB, one half at 28 KB, 100 % from 33 KB on
+ *   1 |                ______
+ *     |              /
+ *     |            /           32 KB, 8 ways, 1 KB of other data:
+ *   0 |__________/             0.2 % at 20 KB, 2.6 % at 24, 22 % at 28, 61 % at 30, all from 32
  *     +----------------------- distance
  *
  * It is computed in integers, so that every machine gets the same picoseconds.
