@@ -62,13 +62,13 @@
 	X(icmp_type, "icmp-type", "0-255", "ICMP type [echo request: 8, IPv6 128]")             \
 	X(icmp_code, "icmp-code", "0-255", "ICMP code [0]")                                     \
 	X(icmp_id, "icmp-id", "0-65535", "ICMP echo identifier [1]")                            \
-	X(icmp_seq, "icmp-seq", "0-65535", "ICMP echo sequence number [0-65535]")               \
+	X(icmp_seq, "icmp-seq", "0-65535", "ICMP echo sequence number [0]")                     \
 	X(payload, "payload", "zero|counting|random|text:T|hex:H",                              \
 	  "what follows the headers, repeated to the frame's end [zero]")
 
 /* One stream as texts; NULL = the default. */
 struct tr_stream_text {
-#define TR_STREAM_MEMBER(member, key, arg, help) char *member;
+#define TR_STREAM_MEMBER(member, key, arg, help) const char *member;
 	TR_STREAM_FIELDS(TR_STREAM_MEMBER)
 #undef TR_STREAM_MEMBER
 };
@@ -78,15 +78,15 @@ struct tr_stream_field {
 	const char *key;  /* "ip-src" */
 	const char *arg;  /* "ADDRESS" */
 	const char *help; /* one line */
-	size_t offset;    /* of the char * in struct tr_stream_text */
+	size_t offset;    /* of the const char * in struct tr_stream_text */
 };
 extern const struct tr_stream_field tr_stream_fields[];
 
 /* A whole specification as texts. */
 struct tr_spec_text {
-	char *seed;  /* of random fields: a number [1] */
-	char *stamp; /* "yes", "no" or "auto" (yes if every frame has room for it) [auto] */
-	struct tr_stream_text *streams;
+	const char *seed;  /* of random fields: a number [1] */
+	const char *stamp; /* "yes", "no" or "auto" (yes if every frame has room for it) [auto] */
+	const struct tr_stream_text *streams;
 	uint32_t n_streams; /* 0 = one stream of defaults */
 };
 
