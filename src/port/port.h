@@ -53,6 +53,7 @@
 	X(RX_LINK, "rx_link", "the interface counted it as dropped or missed on receive")         \
 	X(RX_FILTERED, "rx_filtered", "a filter that was asked for did not match")                \
 	X(RX_CLOSED, "rx_closed", "still queued when the port was closed")                        \
+	X(RX_RESET, "rx_reset", "received but not yet taken when the chip was reset")             \
 	X(TX_RING_FULL, "tx_ring_full", "the transmit ring was full and the sender did not wait") \
 	X(TX_TOO_LONG, "tx_too_long", "longer than the port can send")                            \
 	X(TX_TOO_SHORT, "tx_too_short", "shorter than an Ethernet header")                        \
@@ -64,6 +65,7 @@
 	X(TX_XDP_INVALID, "tx_xdp_invalid", "AF_XDP: the kernel found the descriptor invalid")    \
 	X(TX_LINK, "tx_link", "the interface counted it as dropped on transmit")                  \
 	X(TX_CLOSED, "tx_closed", "not yet sent when the port was closed")                        \
+	X(TX_RESET, "tx_reset", "in the transmit ring when the chip was reset")                   \
 	X(TX_WRITE, "tx_write", "writing it to the file failed")
 
 enum port_drop {
@@ -85,6 +87,13 @@ struct port_counters {
 	uint64_t kicks;     /* system calls or doorbells to get the other side going */
 	uint64_t wakeups;   /* interrupts or wake-ups taken */
 	uint64_t drops[PORT_DROP_COUNT];
+};
+
+/* What one pass over a queue did; for moderation and queue limits. Frames that a reset lost count
+ * as done: their room in the queue is free. */
+struct port_work {
+	uint32_t packets;
+	uint32_t bytes;
 };
 
 struct port;
@@ -111,6 +120,8 @@ struct port_txq {
 	struct port *port;
 	uint16_t index;
 	uint64_t accepted; /* frames taken by tx so far */
+	uint32_t stopped;  /* kinds that stop like a Linux queue: tx takes nothing until the cleaner
+	                      has made room and clears it; see port_tx_stopped */
 	struct port_counters ctr;
 };
 
@@ -192,6 +203,15 @@ struct port_ops {
 	 */
 	bool (*arm)(struct port_rxq *q);
 	void (*disarm)(struct port_rxq *q);
+	/*
+	 * For kinds whose queue pair number i shares one interrupt. clean: takes back up to about
+	 * `limit` descriptors' worth of sent frames and adds them to *done; true when it stopped
+	 * at the limit, so that more may be waiting. It may run beside tx on another thread; the
+	 * bound cache is then used by the cleaner alone. spacing: the least time between two
+	 * interrupts of the pair, as the chip can round it; 0 = none. NULL = no such thing.
+	 */
+	bool (*clean)(struct port_txq *q, unsigned limit, struct port_work *done);
+	void (*spacing)(struct port_rxq *q, uint32_t ns);
 	/* No more packets will ever come (end of file, peer gone for good). NULL = never so. */
 	bool (*rx_ended)(struct port_rxq *q);
 	/* Is there a link, or a peer? NULL = always. */
@@ -239,6 +259,8 @@ struct port {
 	uint64_t link_bps;  /* 0 = unknown or none */
 	uint32_t max_frame; /* bytes it can send in one frame, Ethernet header included */
 	bool started, stopped;
+	bool honours_keep;   /* PK_KEEP works on its transmit queues */
+	bool irq_self_masks; /* an interrupt that fires disarms itself: its handler need not */
 	unsigned n_rxq, n_txq;
 	struct port_rxq **rxq; /* n_rxq pointers */
 	struct port_txq **txq;
@@ -288,6 +310,12 @@ static inline unsigned port_rx(struct port_rxq *q, struct pk_slot *slots, unsign
 static inline unsigned port_tx(struct port_txq *q, struct pk_slot *slots, unsigned n)
 {
 	return q->tx(q, slots, n);
+}
+
+/* Would port_tx take nothing just now, until the cleaner has made room? For senders that spin. */
+static inline bool port_tx_stopped(const struct port_txq *q)
+{
+	return __atomic_load_n(&q->stopped, __ATOMIC_RELAXED) != 0;
 }
 
 /* Takes back buffers of sent frames; returns how many frames completed. */
