@@ -27,7 +27,7 @@
 struct nic_ixgbe_config {
 	const char *name;       /* of the port, "nic:0000:01:00.0"; NULL = "nic:" and the bus's */
 	uint32_t rx_usecs;      /* microseconds between interrupts of a pair; 0 = no moderation,
-	                           1 = adaptive */
+				   1 = adaptive */
 	uint32_t mtu;           /* bytes behind the Ethernet header; 0 = 1500; up to 15850 */
 	bool promiscuous;       /* also frames for others */
 	bool no_vlan_strip;     /* leave received tags in the frame */
@@ -44,6 +44,6 @@ struct nic_ixgbe_config {
  * parameter, -EIO when the chip does not come out of reset; nothing is left behind then.
  */
 int nic_ixgbe_open(struct nic_bus *bus, const struct port_config *cfg,
-                   const struct nic_ixgbe_config *nc, struct port **out, struct ho_err *err);
+		   const struct nic_ixgbe_config *nc, struct port **out, struct ho_err *err);
 
 #endif

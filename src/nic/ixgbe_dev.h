@@ -39,15 +39,15 @@ static_assert(IXGBE_RING_MIN - 1 >= IXGBE_WAKE_AT, "an empty ring can wake");
 /* Intervals under 2 us (8 quarters): write back one by one, or cleaning would lag interrupts. */
 #define IXGBE_WTHRESH_1_BELOW_NS 2000
 
-#define IXGBE_RX_REFILL   32 /* buffers given to the chip at a time: one doorbell each */
-#define IXGBE_MIN_USECS_ADAPTIVE_NS 50000 /* 20,000 a second: where adaptive starts */
+#define IXGBE_RX_REFILL         32    /* buffers given to the chip at a time: one doorbell each */
+#define IXGBE_ADAPTIVE_START_NS 50000 /* 20,000 a second: where adaptive starts */
 
-/* A transmit descriptor's software state. */
+/* A transmit descriptor's software state: 8 bytes, so that a ring's worth stays in the L1 cache
+ * as long as can be. */
 struct ixgbe_txbuf {
-	uint32_t buf;   /* buffer to free; IXGBE_NO_BUF for contexts and PK_KEEP */
-	uint32_t bytes; /* first descriptor of a frame: what it adds to the byte counter */
-	uint16_t descs; /* first descriptor of a frame: how many it has, context included */
-	uint16_t pad;
+	uint32_t buf;        /* buffer to free; IXGBE_NO_BUF for contexts and PK_KEEP */
+	uint32_t bytes : 24; /* first descriptor of a frame: what it adds to the byte counter */
+	uint32_t descs : 8;  /* first descriptor of a frame: how many it has, context included */
 };
 #define IXGBE_NO_BUF UINT32_MAX
 
@@ -59,33 +59,43 @@ struct ixgbe_ctx {
 	bool valid;
 };
 
+/* Bits of port_txq.stopped; both are set and cleared atomically. */
+#define IXGBE_STOP_FULL   1u /* too little room: the cleaner wakes */
+#define IXGBE_STOP_FROZEN 2u /* tx and clean keep off the ring: the watchdog resets the chip */
+
+/* Buffers of frames that tx refused for good: the cleaner owns the cache, so it frees them. */
+#define IXGBE_REFUSED_MAX 128
+static_assert(IXGBE_REFUSED_MAX >= 2 * PK_FRAME_MAX_SLOTS, "room for any frame");
+
 struct ixgbe_txq {
 	struct port_txq q; /* first: the port's users see this */
 	struct ixgbe_dev *dev;
 	union ixgbe_tx_desc *ring;
 	struct ixgbe_txbuf *state;
 	struct nic_dma dma;
-	uint32_t size;  /* descriptors */
-	uint32_t tail;  /* TDT's register offset */
+	uint32_t size; /* descriptors */
+	uint32_t tail; /* TDT's register offset */
 
 	/* tx writes these */
 	uint32_t use_at HO_CACHE_ALIGNED;
-	uint32_t queued;     /* released after the descriptors' state */
+	uint32_t queued;       /* released after the descriptors' state */
 	uint32_t cleaned_seen; /* tx's last look at `cleaned`: saves the cache line */
-	uint32_t in_tx;      /* the watchdog waits for 0 before it resets */
+	uint32_t in_tx;        /* the watchdog waits for 0 before it resets */
+	uint32_t refused_put;
 	struct ixgbe_ctx ctx[IXGBE_CONTEXTS];
-	uint64_t busy;       /* tx_busy */
-	uint64_t restarts_tx;
+	uint32_t refused[IXGBE_REFUSED_MAX];
+	uint64_t busy;        /* tx_busy: asked to send while stopped */
+	uint64_t restarts_tx; /* stops that tx itself took back */
 
 	/* the cleaner writes these */
 	uint32_t clean_at HO_CACHE_ALIGNED;
 	uint32_t cleaned;
 	uint32_t in_clean;
-	uint64_t restarts;   /* tx_restart_queue */
+	uint32_t refused_take;
+	uint64_t restarts; /* wake-ups by the cleaner */
 
 	/* the watchdog writes these */
-	uint32_t frozen HO_CACHE_ALIGNED; /* tx and clean keep off the ring */
-	uint32_t purge;      /* the chip forgot the ring: the cleaner gives everything back */
+	uint32_t purge HO_CACHE_ALIGNED; /* the chip forgot the ring: the cleaner gives all back */
 	uint32_t seen_cleaned, seen_head;
 	bool seen_pending;
 };
@@ -94,18 +104,19 @@ struct ixgbe_rxq {
 	struct port_rxq q; /* first */
 	struct ixgbe_dev *dev;
 	union ixgbe_rx_desc *ring;
-	uint32_t *bufs;   /* buffer of each descriptor that the chip owns or has filled */
+	uint32_t *bufs;  /* buffer of each descriptor that the chip owns or has filled */
+	uint32_t *spare; /* as long; for ixgbe_rx_restart */
 	struct nic_dma dma;
 	uint32_t size;
-	uint32_t tail;    /* RDT's register offset */
-	uint16_t off;     /* first data byte in a buffer */
+	uint32_t tail; /* RDT's register offset */
+	uint16_t off;  /* first data byte in a buffer */
 	bool strip;
 
 	uint32_t next HO_CACHE_ALIGNED; /* next descriptor to look at */
-	uint32_t use_at;  /* next descriptor to fill */
-	uint32_t posted;  /* descriptors between them */
+	uint32_t use_at;                /* next descriptor to fill */
+	uint32_t posted;                /* descriptors between them */
 	uint32_t in_rx;
-	uint64_t taken;   /* descriptors consumed: the watchdog sees progress */
+	uint64_t taken; /* descriptors consumed: the watchdog sees progress */
 	uint64_t csum_errors, alloc_failed, non_eop;
 
 	uint32_t frozen HO_CACHE_ALIGNED;
@@ -128,18 +139,15 @@ struct ixgbe_dev {
 	uint64_t arena_iova; /* of the packet arena's first byte */
 	struct ixgbe_txq *txq[IXGBE_QUEUES_MAX];
 	struct ixgbe_rxq *rxq[IXGBE_QUEUES_MAX];
-	struct port_rxq *port_rxq[IXGBE_QUEUES_MAX];
-	struct port_txq *port_txq[IXGBE_QUEUES_MAX];
 	struct rt_event *irq[IXGBE_QUEUES_MAX];
 	unsigned queues;
 	uint32_t spacing_ns[IXGBE_QUEUES_MAX]; /* what EITR was last given */
 	uint32_t rx_usecs;
 	uint32_t rx_ring, tx_ring;
-	unsigned buffer_kb;  /* SRRCTL.BSIZEPACKET */
+	unsigned buffer_kb; /* SRRCTL.BSIZEPACKET */
 	bool promiscuous, vlan_strip, no_watchdog, mapped, started;
 	uint8_t rss_key[IXGBE_RSS_KEY_BYTES];
 
-	uint32_t up;         /* link; written by the watchdog */
 	struct ixgbe_hw_stats hw;
 	uint32_t stats_busy; /* one reader adds the registers up at a time */
 
@@ -151,6 +159,7 @@ struct ixgbe_dev {
 	int wd_cpu;
 	uint64_t wd_ns;
 	uint32_t closing;
+	uint32_t dead; /* a reset failed: queues stay frozen */
 	uint64_t link_changes, rearmed, hangs, resets;
 };
 
