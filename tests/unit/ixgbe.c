@@ -260,6 +260,28 @@ static void test_large_frame_waits_for_room(void **state)
 	box_down(&b);
 }
 
+/* Exactly as many descriptors as slots are unused: one is missing, for the context. */
+static void test_room_for_the_context(void **state)
+{
+	struct pk_slot s[30];
+	struct box b;
+
+	box_up(&b, 64, 64, (struct nic_ixgbe_config){ .mtu = 15000 });
+	assert_int_equal(send(&b, 33, 60), 33);
+	for (unsigned i = 0; i < 30; i++) {
+		s[i] = make(&b, 100, (uint8_t)i);
+		s[i].flags = i < 29 ? PK_MORE : 0;
+	}
+	s[0].flags |= PK_VLAN;
+	assert_int_equal(port_tx(b.port->txq[0], s, 30), 0);
+	assert_true(port_tx_stopped(b.port->txq[0]));
+	assert_int_equal(fake_transmit(b.chip, 0, 33), 33);
+	assert_int_equal(port_reap(b.port->txq[0]), 33);
+	assert_int_equal(port_tx(b.port->txq[0], s, 30), 30);
+	assert_int_equal(in_flight(&b), 31);
+	box_down(&b);
+}
+
 static void test_keep(void **state)
 {
 	struct pk_slot s;
@@ -744,7 +766,10 @@ static void test_hang_and_reset(void **state)
 	box_up(&b, 64, 64, (struct nic_ixgbe_config){ .rx_usecs = 20 });
 	b.port->ops->arm(b.port->rxq[0]);
 	resets = b.chip->resets;
-	assert_int_equal(send(&b, 10, 60), 10);
+	assert_int_equal(send(&b, 9, 60), 9);
+	s[0] = make(&b, 60, 0);
+	s[0].flags = PK_VLAN;
+	assert_int_equal(port_tx(b.port->txq[0], s, 1), 1);
 	assert_int_equal(fake_transmit(b.chip, 0, 3), 3);
 	assert_int_equal(port_reap(b.port->txq[0]), 3);
 	for (unsigned i = 0; i < 5; i++)
@@ -766,7 +791,13 @@ static void test_hang_and_reset(void **state)
 	assert_int_equal(b.port->txq[0]->ctr.drops[PORT_DROP_TX_RESET], 7);
 	assert_int_equal(b.port->rxq[0]->ctr.drops[PORT_DROP_RX_RESET], 4);
 	assert_int_equal(port_tx_in_flight(b.port->txq[0]), 0);
-	/* And it works as before, moderation included. */
+	/* And it works as before, moderation included; the chip has forgotten its contexts. */
+	s[0] = make(&b, 60, 0);
+	s[0].flags = PK_VLAN;
+	assert_int_equal(port_tx(b.port->txq[0], s, 1), 1);
+	assert_int_equal(fake_transmit(b.chip, 0, 1), 1);
+	assert_int_equal(b.chip->contexts_loaded, 1);
+	assert_int_equal(port_reap(b.port->txq[0]), 1);
 	assert_int_equal(*fake_reg(b.chip, IXGBE_EITR(0)), 0x80000050);
 	assert_int_equal(send(&b, 10, 60), 10);
 	assert_int_equal(fake_transmit(b.chip, 0, 10), 10);
@@ -793,6 +824,7 @@ static void test_reset_fails(void **state)
 
 	box_up(&b, 64, 64, (struct nic_ixgbe_config){ 0 });
 	assert_int_equal(send(&b, 10, 60), 10);
+	assert_int_equal(fake_transmit(b.chip, 0, 3), 3);
 	ixgbe_wd_look(b.dev);
 	b.chip->stuck_reset = true;
 	ixgbe_wd_look(b.dev);
@@ -803,7 +835,9 @@ static void test_reset_fails(void **state)
 	pk_free(b.cache, &s.buf, 1);
 	ixgbe_wd_look(b.dev);
 	port_stop(b.port);
-	assert_int_equal(b.port->txq[0]->ctr.drops[PORT_DROP_TX_CLOSED], 10);
+	/* Three had been sent before. */
+	assert_int_equal(b.port->txq[0]->ctr.packets, 3);
+	assert_int_equal(b.port->txq[0]->ctr.drops[PORT_DROP_TX_CLOSED], 7);
 	box_down(&b);
 }
 
@@ -961,6 +995,7 @@ int main(void)
 		cmocka_unit_test(test_clean_limit),
 		cmocka_unit_test(test_frames_of_many_slots),
 		cmocka_unit_test(test_large_frame_waits_for_room),
+		cmocka_unit_test(test_room_for_the_context),
 		cmocka_unit_test(test_keep),
 		cmocka_unit_test(test_refuses_what_cannot_be_sent),
 		cmocka_unit_test(test_vlan_context),
