@@ -6,6 +6,7 @@
 #include "port/port.h"
 
 extern const struct port_kind port_kind_mem;
+extern const struct port_kind port_kind_memif;
 extern const struct port_kind port_kind_null;
 extern const struct port_kind port_kind_pcap;
 

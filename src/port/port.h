@@ -60,6 +60,7 @@
 	X(TX_NO_BUFFER, "tx_no_buffer", "no buffer to build the frame in")                        \
 	X(TX_BAD_FRAME, "tx_bad_frame", "an offload was asked for that the headers do not allow") \
 	X(TX_PEER_FULL, "tx_peer_full", "the peer's ring had no room")                            \
+	X(TX_MALFORMED, "tx_malformed", "the peer broke the format of a buffer's descriptor")     \
 	X(TX_LINK_DOWN, "tx_link_down", "no peer, or the link is down")                           \
 	X(TX_KERNEL, "tx_kernel", "the kernel refused to send it")                                \
 	X(TX_XDP_INVALID, "tx_xdp_invalid", "AF_XDP: the kernel found the descriptor invalid")    \
