@@ -17,17 +17,20 @@ typedef uint64_t v2u64 __attribute__((vector_size(16)));
 static uint64_t sum_blocks(const uint8_t *at, size_t blocks)
 {
 	const v2u64 low = { 0xffffffff, 0xffffffff };
-	v2u64 sum[4] = { 0 };
+	v2u64 a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 }, w, x, y, z;
 
 	for (; blocks; blocks--, at += 64) {
-		v2u64 x[4];
-
-		memcpy(x, at, sizeof(x));
-		for (unsigned i = 0; i < 4; i++)
-			sum[i] += (x[i] & low) + (x[i] >> 32);
+		memcpy(&w, at, sizeof(w));
+		memcpy(&x, at + 16, sizeof(x));
+		memcpy(&y, at + 32, sizeof(y));
+		memcpy(&z, at + 48, sizeof(z));
+		a += (w & low) + (w >> 32);
+		b += (x & low) + (x >> 32);
+		c += (y & low) + (y >> 32);
+		d += (z & low) + (z >> 32);
 	}
-	sum[0] += sum[1] + sum[2] + sum[3];
-	return sum[0][0] + sum[0][1];
+	a += b + c + d;
+	return a[0] + a[1];
 }
 
 uint64_t pk_csum(const void *data, size_t bytes)

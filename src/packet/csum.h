@@ -24,11 +24,14 @@ uint64_t pk_csum(const void *data, size_t bytes);
 /* To 16 bits, not complemented. 0 only for a sum of 0. */
 static inline uint16_t pk_csum_fold(uint64_t sum)
 {
-	sum = (sum >> 32) + (sum & 0xffffffff);
-	sum = (sum >> 32) + (sum & 0xffffffff);
-	sum = (sum >> 16) + (sum & 0xffff);
-	sum = (sum >> 16) + (sum & 0xffff);
-	return (uint16_t)sum;
+	uint32_t half;
+
+	/* Adding a number to itself with its halves exchanged leaves the sum of both halves, end-
+	 * around carry included, in the upper one. */
+	sum += sum << 32 | sum >> 32;
+	half = (uint32_t)(sum >> 32);
+	half += half << 16 | half >> 16;
+	return (uint16_t)(half >> 16);
 }
 
 /* What goes into the checksum field, as it lies in memory. */
