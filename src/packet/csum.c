@@ -49,12 +49,23 @@ uint64_t pk_csum(const void *data, size_t bytes)
 		memcpy(&x, at, 8);
 		sum += (x & 0xffffffff) + (x >> 32);
 	}
-	if (bytes) {
-		uint64_t x = 0;
+	/* Word by word: a copy of variable length would be a call. */
+	if (bytes & 4) {
+		uint32_t x;
 
-		memcpy(&x, at, bytes);
-		sum += (x & 0xffffffff) + (x >> 32);
+		memcpy(&x, at, 4);
+		sum += x;
+		at += 4;
 	}
+	if (bytes & 2) {
+		uint16_t x;
+
+		memcpy(&x, at, 2);
+		sum += x;
+		at += 2;
+	}
+	if (bytes & 1)
+		sum += htobe16((uint16_t)(*at << 8));
 	return sum;
 }
 

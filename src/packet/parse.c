@@ -51,6 +51,9 @@ static enum pk_parse_result parse_l4(const struct view *v, struct pk_headers *h)
 		len = (at[12] >> 4) * 4u;
 		if (len < PK_TCP_BYTES || len > left)
 			return PK_PARSE_TCP_HEADER_LEN;
+		rc = reach(v, h->l4_off, len, h->end, PK_PARSE_TCP_HEADER_LEN);
+		if (rc)
+			return rc;
 		h->l4 = PK_L4_TCP;
 		h->payload_off += len;
 		break;
