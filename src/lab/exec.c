@@ -76,8 +76,13 @@ void lab_exec_stall(struct rt *rt, sim_ps until)
 	struct lab_cpu *c = x->cur;
 	enum lab_context context;
 
-	if (!c || until <= sim_now(x->sim))
+	if (until <= sim_now(x->sim))
 		return;
+	if (!c) {
+		if (sim_outside(x->sim))
+			sim_run_until(x->sim, until);
+		return;
+	}
 	context = c->context;
 	lab_cpu_enter_context(c, LAB_IN_IRQ, c->buckets);
 	lab_cpu_pass(c, until - sim_now(x->sim), lab_cpu_other(c));
@@ -120,6 +125,8 @@ static void exec_relax(struct rt *rt)
 	struct rt_task *task;
 	uint64_t skip;
 
+	if (!c && sim_outside(x->sim))
+		sim_run_until(x->sim, sim_now(x->sim) + relax);
 	if (!c || c->context != LAB_IN_TASK)
 		return;
 	task = c->running;

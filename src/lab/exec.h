@@ -70,13 +70,14 @@ const struct lab_machine *lab_exec_machine(struct rt *rt);
 
 /*
  * Lets `ps` pass on the CPU whose code is running, as rt_spend does: interrupts and preemption
- * happen there. Outside any CPU's code (tests, a sim event) it does nothing.
+ * happen there. Outside any CPU's code (main, a sim event) it does nothing.
  */
 void lab_exec_spend_ps(struct rt *rt, sim_ps ps);
 
 /*
  * The running CPU hangs until `until`, for instance in a register read: nothing preempts it,
- * interrupts stay pending. Past times, and calls outside any CPU's code, do nothing.
+ * interrupts stay pending. Past times do nothing. Main waits as well: the clock runs until then.
+ * From a sim event it does nothing.
  */
 void lab_exec_stall(struct rt *rt, sim_ps until);
 

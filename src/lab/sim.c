@@ -169,7 +169,9 @@ static inline void run_first(struct sim *sim)
 	refresh_quiet(sim);
 	sim->events++;
 	sim_digest_add(sim, ev->at ^ ev->seq << 40);
+	sim->depth++;
 	ev->fn(ev->arg);
+	sim->depth--;
 }
 
 static void run_pokes(struct sim *sim)

@@ -61,6 +61,7 @@ struct sim {
 	sim_ps now;
 	sim_ps quiet;   /* nothing happens before this: the next event, or just past horizon */
 	sim_ps horizon; /* the outer loop is to come back at this time */
+	uint32_t depth; /* of calls of events; 0 = nothing runs the clock */
 	int poked;      /* sim_poke was called */
 	uint32_t n, room;
 	struct sim_slot *heap;
@@ -95,6 +96,12 @@ void sim_run_until(struct sim *sim, sim_ps until);
 /* Runs the next event, and on modelled CPUs whatever follows without the outer loop. False if
  * there is no event. Not from an event. */
 bool sim_step(struct sim *sim);
+
+/* Is this called from outside of all events and CPUs, so that it may run the clock? */
+static inline bool sim_outside(const struct sim *sim)
+{
+	return !sim->depth;
+}
 
 /* --- from code on a modelled CPU ---------------------------------------------------------- */
 

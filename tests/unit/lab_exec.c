@@ -113,7 +113,6 @@ static void test_spend(void **state)
 	/* Outside any CPU no time passes. */
 	rt_spend(rt, RT_COST_GEN_FRAME, 1);
 	lab_exec_spend_ps(rt, 5);
-	lab_exec_stall(rt, 50);
 	assert_int_equal(sim_now(sim), 0);
 	rt_join(rt, spawn("spender", 1, RT_PRIO_NORMAL, spend_some, NULL));
 	s = cpu_stats(1);
@@ -615,6 +614,37 @@ static void test_skipped_turns_are_exact(void **state)
 	assert_memory_equal(&a, &b, sizeof(a));
 }
 
+/* --- main ---------------------------------------------------------------------------------- */
+
+/* Drivers start and stop outside of tasks: there their waits run the clock. */
+static void test_main_waits(void **state)
+{
+	struct rt_irq *irq = attach(1, handler, NULL);
+
+	assert_int_equal(rt_event_create(rt, &ev[0], NULL), 0);
+	sim_event_init(&hardware, hardware_fires, NULL);
+	sim_schedule(sim, &hardware, 3 * US);
+	while (rt_now_ns(rt) < 2000)
+		rt_relax(rt);
+	assert_int_equal(sim_now(sim), 2 * US);
+	lab_exec_stall(rt, 4 * US);
+	assert_int_equal(sim_now(sim), 4 * US);
+	assert_int_equal(handled, 1);
+	assert_int_equal(rt_sleep_until(rt, 9000), 0);
+	assert_int_equal(sim_now(sim), 9 * US);
+	assert_int_equal(rt_wait(rt, ev, 1, 0), -ETIMEDOUT);
+	assert_int_equal(rt_wait(rt, ev, 1, 10000), -ETIMEDOUT);
+	assert_int_equal(sim_now(sim), 10 * US);
+	rt_event_arm(rt, ev[0], 12000);
+	assert_int_equal(rt_wait(rt, ev, 1, RT_FOREVER), 0);
+	assert_int_equal(sim_now(sim), 12 * US);
+	/* Nothing is left that could signal it. */
+	assert_int_equal(rt_wait(rt, ev, 1, RT_FOREVER), -ETIMEDOUT);
+	rt_event_destroy(rt, ev[0]);
+	detach(irq);
+	check_sums();
+}
+
 /* --- softirqs ----------------------------------------------------------------------------- */
 
 struct poller {
@@ -934,6 +964,7 @@ int main(void)
 		CASE(test_stop),
 		CASE(test_deadlock_ends),
 		CASE(test_skipped_turns_are_exact),
+		CASE(test_main_waits),
 		CASE(test_napi_after_irq),
 		CASE(test_napi_from_task),
 		CASE(test_softirq_budget),
