@@ -4,6 +4,8 @@
 #include <stddef.h>
 
 const struct cmd cmd_table[] = {
+	{ "gen", "send generated or recorded frames, and measure what becomes of them", cmd_gen },
 	{ "ports", "list the kinds of ports and their options", cmd_ports },
+	{ "recv", "receive: counts, loss, order, latency, capture", cmd_recv },
 	{ NULL, NULL, NULL },
 };

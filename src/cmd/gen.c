@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* holdoff gen: generates traffic, and measures what becomes of it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cmd/gen_run.h"
+#include "traffic/filter.h"
+#include "traffic/search.h"
+
+#define SEARCH_SECONDS 1u
+
+struct gen_options {
+	struct cmd_options common;
+	const char *tx_port, *rx_port, *file, *filter;
+	struct tr_stream_text stream; /* from the command line */
+	struct tr_spec_text spec;
+	bool stream_set; /* a frame option was given */
+	struct ho_rate rate;
+	bool rate_set, timed;
+	unsigned burst, workers;
+	bool search;
+	double search_loss;
+	int print; /* frames to print; 0 = none */
+	struct ho_err *err;
+};
+
+enum {
+	OPT_RATE = 0x300,
+	OPT_BURST,
+	OPT_WORKERS,
+	OPT_SEED,
+	OPT_STAMP,
+	OPT_RECV,
+	OPT_FILTER,
+	OPT_SEARCH,
+	OPT_FIELD = 0x1000, /* + index into tr_stream_fields */
+};
+
+static const struct argp_option gen_table[] = {
+	{ NULL, 0, NULL, 0, "Traffic:", 1 },
+	{ "rate", OPT_RATE, "RATE", 0,
+	  "max, 10mpps, 5gbps (layer 2), 5gbps-l1, 50% of the link, or a gap such as 20us "
+	  "(default: max)",
+	  1 },
+	{ "burst", OPT_BURST, "N", 0, "Frames sent at once (default: by the rate)", 1 },
+	{ "workers", OPT_WORKERS, "N", 0, "Sending tasks (default: one for each queue)", 1 },
+	{ NULL, 0, NULL, 0, "Measuring:", 2 },
+	{ "recv", OPT_RECV, "PORT", 0, "Receive there what was sent: loss, order, latency", 2 },
+	{ "filter", OPT_FILTER, "EXPR", 0, "Receive only what this libpcap expression matches", 2 },
+	{ "search", OPT_SEARCH, "loss=X", 0,
+	  "Find the highest rate with no more than this loss: loss=0.1%. --duration is that of "
+	  "one trial (1s)",
+	  2 },
+	{ NULL, 0, NULL, 0, "Frames (the values may be ranges and lists, see holdoff-gen(8)):", 3 },
+	{ "file", 'f', "FILE", 0, "Frames from a YAML file; the options below win over it", 3 },
+	{ "seed", OPT_SEED, "N", 0, "Of random fields (1)", 3 },
+	{ "stamp", OPT_STAMP, "yes|no|auto", 0, "Sequence number and time in each frame (auto)",
+	  3 },
+	{ 0 },
+};
+
+static error_t parse_gen(int key, char *arg, struct argp_state *state)
+{
+	struct gen_options *o = state->input;
+	uint64_t n = 0;
+	int rc = 0;
+
+	if (key >= OPT_FIELD && key < OPT_FIELD + 0x1000) {
+		const struct tr_stream_field *f = &tr_stream_fields[key - OPT_FIELD];
+
+		*(char **)((char *)&o->stream + f->offset) = arg;
+		o->stream_set = true;
+		return 0;
+	}
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->common;
+		break;
+	case ARGP_KEY_ARG:
+		if (o->tx_port)
+			return ho_err_set(o->err, -EINVAL,
+					  "'%s': one port sends; --recv names the receiving one",
+					  arg),
+			       EINVAL;
+		o->tx_port = arg;
+		break;
+	case ARGP_KEY_NO_ARGS:
+		ho_err_set(o->err, -EINVAL,
+			   "gen needs a port, such as mem:a --recv mem:a; "
+			   "'holdoff ports' lists what there is");
+		return EINVAL;
+	case OPT_RATE:
+		rc = ho_parse_rate(arg, &o->rate, o->err);
+		o->rate_set = true;
+		break;
+	case OPT_BURST:
+	case OPT_WORKERS:
+		rc = ho_parse_count(arg, &n, o->err);
+		if (rc == 0 && (n < 1 || n > (key == OPT_BURST ? PK_BURST : 128u)))
+			rc = ho_err_set(o->err, -ERANGE, "--%s %s: from 1 to %u are possible",
+					key == OPT_BURST ? "burst" : "workers", arg,
+					key == OPT_BURST ? PK_BURST : 128u);
+		*(key == OPT_BURST ? &o->burst : &o->workers) = (unsigned)n;
+		break;
+	case OPT_RECV:
+		o->rx_port = arg;
+		break;
+	case OPT_FILTER:
+		o->filter = arg;
+		break;
+	case OPT_SEARCH:
+		o->search = true;
+		if (strncmp(arg, "loss=", 5))
+			rc = ho_err_set(o->err, -EINVAL, "--search %s: write loss=0.1%%", arg);
+		else
+			rc = ho_parse_fraction(arg + 5, &o->search_loss, o->err);
+		break;
+	case 'f':
+		o->file = arg;
+		break;
+	case OPT_SEED:
+		o->spec.seed = arg;
+		break;
+	case OPT_STAMP:
+		o->spec.stamp = arg;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return rc < 0 ? EINVAL : 0;
+}
+
+/* The table above and an option for each field of a frame. The caller frees it. */
+static struct argp_option *all_options(void)
+{
+	size_t fixed = HO_ARRAY_LEN(gen_table) - 1, n = 0;
+	struct argp_option *all;
+
+	while (tr_stream_fields[n].key)
+		n++;
+	all = calloc(fixed + n + 1, sizeof(*all));
+	if (!all)
+		return NULL;
+	memcpy(all, gen_table, fixed * sizeof(*all));
+	for (size_t i = 0; i < n; i++)
+		all[fixed + i] = (struct argp_option){
+			.name = tr_stream_fields[i].key,
+			.key = OPT_FIELD + (int)i,
+			.arg = tr_stream_fields[i].arg,
+			.doc = tr_stream_fields[i].help,
+			.group = 3,
+		};
+	return all;
+}
+
+/* Options that exclude or need each other. */
+static int check_options(struct gen_options *o)
+{
+	struct ho_err *err = o->err;
+
+	if (o->filter && !o->rx_port)
+		return ho_err_set(err, -EINVAL, "--filter belongs to --recv PORT");
+	if (!o->search)
+		return 0;
+	if (!o->rx_port)
+		return ho_err_set(err, -EINVAL,
+				  "--search needs --recv PORT: what arrives there is "
+				  "what was not lost");
+	if (o->rate_set || o->common.count)
+		return ho_err_set(err, -EINVAL,
+				  "--search chooses the rate itself; --rate and --count do not go "
+				  "with it");
+	return 0;
+}
+
+static int make_spec(struct gen_options *o, struct tr_spec **out)
+{
+	o->spec.streams = &o->stream;
+	o->spec.n_streams = 1;
+	return o->file ? tr_spec_load(o->file, &o->spec, out, o->err)
+		       : tr_spec_create(&o->spec, out, o->err);
+}
+
+/* --- search ------------------------------------------------------------------------------- */
+
+struct searching {
+	struct gen *gen;
+	const struct gen_options *options;
+	struct ho_err *err;
+};
+
+static int search_run(void *arg, struct tr_search_trial *trial)
+{
+	struct searching *s = arg;
+	struct gen_run run = {
+		.rate = { trial->asked_pps > 0 ? HO_RATE_PPS : HO_RATE_MAX, trial->asked_pps },
+		.burst = s->options->burst,
+		.duration_ns = s->options->common.duration_ns,
+	};
+	int rc = gen_run(s->gen, &run, s->err);
+
+	if (rc < 0)
+		return rc;
+	if (s->gen->session.interrupted)
+		return -EINTR;
+	trial->achieved_pps = run.tx_seconds > 0 ? (double)run.offered / run.tx_seconds : 0;
+	trial->loss = run.offered ? 1 - (double)run.received / (double)run.offered : 1;
+	return 0;
+}
+
+static void search_note(void *arg, const struct tr_search_trial *trial)
+{
+	struct searching *s = arg;
+	struct ho_table *t = &s->gen->session.table;
+
+	ho_table_cell(t, "%u", s->gen->session.rows + 1);
+	if (trial->asked_pps > 0)
+		ho_table_cell(t, "%.6f", trial->asked_pps / 1e6);
+	else
+		ho_table_cell(t, "max");
+	ho_table_cell(t, "%.6f", trial->achieved_pps / 1e6);
+	ho_table_cell(t, "%.4f", 100 * trial->loss);
+	ho_table_cell(t, "%s%s", trial->good ? "good" : "too much",
+		      trial->confirming ? ", confirming" : "");
+	cmd_session_row(&s->gen->session);
+}
+
+static int do_search(struct gen *g, const struct gen_options *o, struct tr_search_result *result,
+		     struct ho_err *err)
+{
+	const struct tr_search_config config = {
+		.loss = o->search_loss, .precision = 0.01, .confirm = 3, .trials_max = 80
+	};
+	struct searching searching = { g, o, err };
+	struct ho_table *t = &g->session.table;
+	int rc;
+
+	ho_table_column(t, "trial", 5);
+	ho_table_column(t, "asked Mpps", 11);
+	ho_table_column(t, "sent Mpps", 11);
+	ho_table_column(t, "loss %", 9);
+	ho_table_column(t, "verdict", -20);
+	rc = tr_search(&config, search_run, search_note, &searching, result);
+	return rc == -EINTR ? 0 : rc;
+}
+
+/* --- results ------------------------------------------------------------------------------ */
+
+/* Reads the ports' counters: they are final. */
+static void finish_report(struct gen *g)
+{
+	struct ms_report *r = &g->report;
+
+	for (unsigned i = 0; i < g->tx->n_txq; i++)
+		ms_report_add_tx(r, g->tx->txq[i]);
+	for (unsigned i = 0; g->rx && i < g->rx->n_rxq; i++)
+		ms_report_add_rx(r, g->rx->rxq[i]);
+	if (g->rx) {
+		r->stamps = g->stamped;
+		r->delivered = g->stamped ? r->tracks.received - r->tracks.duplicates
+					  : r->rx_packets - r->drops[PORT_DROP_RX_FILTERED];
+		ms_report_add_external(r, g->tx, false, true);
+		ms_report_add_external(r, g->rx, true, false);
+	} else {
+		uint64_t lost = ms_report_add_external(r, g->tx, false, true);
+
+		/* Sent, as far as the port knows, and dropped behind it. */
+		r->delivered = r->tx_packets - HO_MIN(lost, r->tx_packets);
+	}
+}
+
+static json_t *json_of_run(const struct gen_options *o, const struct gen_run *run)
+{
+	json_t *pace = json_object();
+
+	if (run->paced) {
+		json_object_set_new(pace, "rate_error", json_real(run->rate_error));
+		json_object_set_new(pace, "slipped_ns", json_integer((json_int_t)run->slipped_ns));
+		json_object_set_new(pace, "gap_error", ho_json_hist_ns(&run->gap_error));
+	}
+	json_object_set_new(pace, "ring_full_ns", json_integer((json_int_t)run->full_ns));
+	json_object_set_new(pace, "pool_empty_events", json_integer((json_int_t)run->pool_empty));
+	return pace;
+}
+
+static json_t *json_of_search(const struct gen_options *o, const struct tr_search_result *result)
+{
+	return json_pack("{s:f, s:b, s:I, s:f, s:b, s:i}", "loss_allowed", o->search_loss, "found",
+			 result->found, "pps", (json_int_t)llround(result->pps), "loss",
+			 result->loss, "sender_limited", result->sender_limited, "trials",
+			 (int)result->trials);
+}
+
+static void print_run(const struct gen_run *run)
+{
+	char a[HO_UNIT_TEXT], b[HO_UNIT_TEXT], c[HO_UNIT_TEXT], d[HO_UNIT_TEXT];
+
+	if (run->paced && run->gap_error.count)
+		printf("%-10s mean off by %+.4f %%; each frame by %s (median), %s (p99), %s "
+		       "(most)\n",
+		       "pace", 100 * run->rate_error,
+		       ho_format_ns((double)ho_hist_quantile(&run->gap_error, 0.5), a),
+		       ho_format_ns((double)ho_hist_quantile(&run->gap_error, 0.99), b),
+		       ho_format_ns((double)run->gap_error.max, c));
+	if (run->slipped_ns)
+		printf("%-10s the rate is more than could be sent: %s behind the schedule\n", "",
+		       ho_format_ns((double)run->slipped_ns, d));
+	if (run->pool_empty)
+		printf("%-10s %s times no packet buffer was free; --buffers gives more\n", "",
+		       ho_format_count(run->pool_empty, a));
+}
+
+static void print_search(const struct gen_options *o, const struct tr_search_result *result)
+{
+	char pps[HO_UNIT_TEXT];
+
+	if (!result->found)
+		printf("%-10s no rate with a loss of at most %g %% in %u trials\n", "search",
+		       100 * o->search_loss, result->trials);
+	else
+		printf("%-10s %spps with a loss of %.4f %% (allowed %g %%), %u trials%s\n",
+		       "search", ho_format_si(result->pps, pps), 100 * result->loss,
+		       100 * o->search_loss, result->trials,
+		       result->sender_limited ? "; the sender is the limit" : "");
+}
+
+static int publish(struct gen *g, const struct gen_options *o, const struct gen_run *run,
+		   const struct tr_search_result *result)
+{
+	int rc;
+
+	if (o->common.json) {
+		json_t *object = ms_report_json(&g->report);
+
+		if (o->search)
+			json_object_set_new(object, "search", json_of_search(o, result));
+		else
+			json_object_set_new(object, "pace", json_of_run(o, run));
+		return ho_json_print(stdout, object);
+	}
+	rc = ms_report_print(&g->report, stdout);
+	if (o->search)
+		print_search(o, result);
+	else
+		print_run(run);
+	return fflush(stdout) == 0 ? rc : -errno;
+}
+
+/* --- the command -------------------------------------------------------------------------- */
+
+/* Everything from the open session on; the session is closed by the caller. */
+static int run_session(struct gen *g, struct gen_options *o, struct gen_run *run,
+		       struct tr_search_result *result, struct ho_err *err)
+{
+	int rc = cmd_session_port(&g->session, o->tx_port, false, true, NULL, &g->tx, err);
+
+	if (rc == 0 && o->rx_port)
+		rc = cmd_session_port(&g->session, o->rx_port, true, false, o->filter, &g->rx, err);
+	if (rc < 0)
+		return rc;
+	if (g->spec)
+		rc = tr_spec_fits(g->spec, g->tx->max_frame, g->tx->name, err);
+	if (rc < 0)
+		return rc;
+	g->workers = o->workers ? o->workers : g->tx->n_txq;
+	if (g->workers > g->tx->n_txq)
+		return ho_err_set(err, -EINVAL,
+				  "%u workers, but %s has %u transmit queues: each needs its own; "
+				  "--queues asks for more",
+				  g->workers, g->tx->name, g->tx->n_txq);
+	if (o->rate.unit == HO_RATE_PERCENT && !g->tx->link_bps)
+		return ho_err_set(err, -EINVAL,
+				  "%s has no link speed to take a percentage of; give the rate as "
+				  "pps or bps",
+				  g->tx->name);
+	rc = cmd_session_start(&g->session, err);
+	if (rc == -EINTR)
+		return 0;
+	if (rc < 0)
+		return rc;
+	if (o->search) {
+		rc = do_search(g, o, result, err);
+	} else {
+		gen_columns(g);
+		rc = gen_run(g, run, err);
+	}
+	return rc;
+}
+
+static int gen_main(struct gen *g, struct gen_options *o, struct ho_err *err)
+{
+	struct tr_search_result result = { 0 };
+	struct gen_run run = {
+		.rate = o->rate,
+		.burst = o->burst,
+		.count = o->common.count,
+		.duration_ns = o->common.duration_ns,
+		.rows = true,
+	};
+	struct ho_err late = { 0 };
+	int rc, late_rc;
+
+	ho_hist_init(&run.gap_error);
+	ms_report_init(&g->report, "gen");
+	rc = cmd_session_open(&g->session, &o->common, err);
+	if (rc == 0)
+		rc = run_session(g, o, &run, &result, err);
+	if (!g->tx || !g->tx->started) {
+		cmd_session_close(&g->session, NULL);
+		return cmd_status_of(rc);
+	}
+	late_rc = cmd_session_stop(&g->session, &late);
+	finish_report(g);
+	cmd_session_close(&g->session, &g->report.buffers_missing);
+	if (rc == 0 && late_rc < 0) {
+		rc = late_rc;
+		*err = late;
+	}
+	/* A reader that has gone is no failure of the run. */
+	if (rc == 0 || g->report.offered)
+		publish(g, o, &run, &result);
+	if (rc < 0)
+		return cmd_status_of(rc);
+	if (ms_report_check(&g->report, err) < 0)
+		return CMD_FAILED;
+	return o->search && !result.found ? CMD_THRESHOLD : CMD_DONE;
+}
+
+int cmd_gen(int argc, char **argv, struct ho_err *err)
+{
+	struct gen_options o = { .common = CMD_OPTIONS_INIT, .err = err };
+	const struct argp_child children[] = { { &cmd_options_argp, 0, NULL, 90 }, { 0 } };
+	struct argp argp = {
+		.parser = parse_gen,
+		.args_doc = "PORT",
+		.doc = "Sends generated framesto a port, at an exact "
+		       "rate; with --recv also receives them and measures loss, order and "
+		       "latency.",
+		.children = children,
+	};
+	struct argp_option *options = all_options();
+	struct tr_filter *filter = NULL;
+	struct tr_spec *spec = NULL;
+	struct tr_spec_info info;
+	struct gen gen = { 0 };
+	int status;
+
+	if (!options) {
+		ho_err_set(err, -ENOMEM, "out of memory");
+		return CMD_FAILED;
+	}
+	argp.options = options;
+	o.common.err = err;
+	status = cmd_parse(&argp, argc, argv, &o, err);
+	if (status == CMD_DONE && check_options(&o) < 0)
+		status = CMD_USAGE;
+	if (status != CMD_DONE)
+		goto out;
+	if (o.search && !o.common.duration_ns)
+		o.common.duration_ns = SEARCH_SECONDS * 1000000000u;
+	status = CMD_USAGE;
+	if (o.filter && tr_filter_create(o.filter, &filter, err) < 0)
+		goto out;
+	gen.filter = filter;
+	if (make_spec(&o, &spec) < 0)
+		goto out;
+	tr_spec_info(spec, &info);
+	gen.spec = spec;
+	gen.stamped = info.stamped;
+	gen.mean_bytes = info.mean_bytes;
+	status = gen_main(&gen, &o, err);
+	ms_report_fini(&gen.report);
+out:
+	tr_spec_destroy(spec);
+	tr_filter_destroy(filter);
+	free(options);
+	return status;
+}

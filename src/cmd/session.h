@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What every command that moves packets has in common: executor, buffers, ports, tasks on CPUs,
+ * signals, a row a second, and taking all of it down in the right order.
+ *
+ *   cmd_session_open    executor, buffer arena, signals blocked and turned into an event
+ *   cmd_session_port    a port, its queues bound to caches
+ *   cmd_session_start   ports started, privileges given up, link awaited
+ *   cmd_session_spawn   tasks
+ *   cmd_session_wait    ... until the run is over
+ *   cmd_session_join    tasks ended
+ *   cmd_session_stop    ports stopped: counters are final
+ *   cmd_session_close   ports, caches, arena, executor
+ */
+#ifndef HOLDOFF_CMD_SESSION_H
+#define HOLDOFF_CMD_SESSION_H
+
+#include <argp.h>
+
+#include "base/table.h"
+#include "cmd/cmd.h"
+#include "measure/run_report.h"
+#include "port/port.h"
+
+#define CMD_PORTS_MAX 2
+#define CMD_CPUS_MAX  256
+#define CMD_TASKS_MAX 256
+
+/* Options of all such commands. */
+struct cmd_options {
+	unsigned queues; /* of each port; 0 = the kind's default */
+	unsigned rx_ring, tx_ring;
+	uint64_t buffers; /* of the arena; 0 = default */
+	uint64_t count;   /* packets; 0 = no limit */
+	uint64_t duration_ns;
+	uint64_t wait_ns; /* for the link or the peer */
+	int cpu[CMD_CPUS_MAX];
+	unsigned n_cpu;
+	bool force, json, quiet;
+	struct ho_err *err; /* where the parser reports */
+};
+
+/* A child parser for argp; its input is a struct cmd_options. Give it one that is
+ * CMD_OPTIONS_INIT. A wrong value makes argp_parse return an error number and sets err. */
+extern const struct argp cmd_options_argp;
+#define CMD_OPTIONS_INIT               \
+	{                              \
+		.wait_ns = 5000000000u \
+	}
+
+/* Runs the parser; options that are unknown to argp are reported by it, and the exit status is
+ * CMD_USAGE. Returns CMD_DONE or CMD_USAGE; never returns for --help. */
+int cmd_parse(const struct argp *argp, int argc, char **argv, void *input, struct ho_err *err);
+
+struct cmd_session {
+	const struct cmd_options *options;
+	struct rt *rt;
+	struct pk_arena *arena;
+	struct port *port[CMD_PORTS_MAX];
+	unsigned n_ports;
+	struct pk_cache **cache;
+	unsigned n_caches;
+	struct rt_task *task[CMD_TASKS_MAX];
+	unsigned n_tasks;
+	unsigned tasks_planned; /* CPUs are given out when they suffice for so many */
+	unsigned cpus_given;
+	int signal_fd;
+	struct rt_event *signal_event;
+	struct rt_event *done_event; /* for the tasks to signal when they end */
+	bool interrupted;            /* by a signal or because nobody reads our output */
+	struct ho_table table;       /* for the command's columns */
+	unsigned rows;
+	bool show_rows;    /* neither -j nor -q */
+	uint64_t row_ns;   /* when the next one is due */
+	uint64_t row_last; /* when the last one was */
+};
+
+int cmd_session_open(struct cmd_session *session, const struct cmd_options *options,
+		     struct ho_err *err);
+
+/* Opens the port for the directions wanted and binds each queue of them to a cache of its own. */
+int cmd_session_port(struct cmd_session *session, const char *spec, bool rx, bool tx,
+		     const char *filter, struct port **out, struct ho_err *err);
+
+/* One more cache; it lives as long as the session. */
+int cmd_session_cache(struct cmd_session *session, struct pk_cache **out, struct ho_err *err);
+
+/* Starts the ports, gives privileges up, waits for their links. -EINTR when interrupted. */
+int cmd_session_start(struct cmd_session *session, struct ho_err *err);
+
+/* Starts a task on the next CPU (of --cpu, or spread; not pinned when there are fewer CPUs than
+ * planned tasks). */
+int cmd_session_spawn(struct cmd_session *session, const char *name, void (*fn)(void *arg),
+		      void *arg, struct ho_err *err);
+
+/* Rows begin now: the first one is due in a second. */
+void cmd_session_rows_begin(struct cmd_session *session);
+
+/*
+ * Waits until a row is due (returns true: fill in the table's cells and call cmd_session_row), or
+ * until a task has ended, deadline_ns, or an interruption (false).
+ */
+bool cmd_session_wait(struct cmd_session *session, uint64_t deadline_ns);
+
+/* Seconds since the last row, or since the rows began: for rates. */
+double cmd_session_row_seconds(const struct cmd_session *session);
+
+/* Prints the row that was filled in, with the header where it belongs. */
+void cmd_session_row(struct cmd_session *session);
+
+/* Joins all tasks; they must have been asked to stop. */
+void cmd_session_join(struct cmd_session *session);
+
+/* Stops the ports: counters are final. Returns the first port's late error. */
+int cmd_session_stop(struct cmd_session *session, struct ho_err *err);
+
+/* Takes everything down. *buffers_missing, if not NULL, is how many buffers did not come back. */
+void cmd_session_close(struct cmd_session *session, uint32_t *buffers_missing);
+
+/* CMD_USAGE for an error of the user's, CMD_FAILED for others, CMD_DONE for 0. */
+int cmd_status_of(int rc);
+
+#endif
