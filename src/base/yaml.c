@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yaml.h>
 
 #include "base/compiler.h"
 
@@ -70,6 +72,35 @@ static struct cyaml_config yaml_config(struct yaml_log *log)
 	};
 }
 
+/*
+ * Of a key that the schema does not know, libcyaml reports the place before it. Reads on from
+ * there, in a parser that has its input, to the key itself.
+ */
+static void find_key(yaml_parser_t *parser, struct yaml_log *log)
+{
+	static const char unknown[] = "Unexpected key: ";
+	const char *key = log->cause + sizeof(unknown) - 1;
+	yaml_event_t event;
+	bool end = false;
+
+	if (strncmp(log->cause, unknown, sizeof(unknown) - 1))
+		return;
+	while (!end && yaml_parser_parse(parser, &event)) {
+		unsigned line = (unsigned)event.start_mark.line + 1;
+		unsigned column = (unsigned)event.start_mark.column + 1;
+		bool behind = line > log->line || (line == log->line && column >= log->column);
+
+		end = event.type == YAML_STREAM_END_EVENT;
+		if (behind && event.type == YAML_SCALAR_EVENT &&
+		    !strcmp((const char *)event.data.scalar.value, key)) {
+			log->line = line;
+			log->column = column;
+			end = true;
+		}
+		yaml_event_delete(&event);
+	}
+}
+
 static int yaml_result(const char *name, cyaml_err_t rc, const struct yaml_log *log,
 		       struct ho_err *err)
 {
@@ -92,13 +123,24 @@ int ho_yaml_load_file(const char *path, const struct cyaml_schema_value *schema,
 	struct yaml_log log = { 0 };
 	struct cyaml_config config = yaml_config(&log);
 	FILE *file = fopen(path, "re");
+	yaml_parser_t parser;
+	cyaml_err_t rc;
 
 	/* libcyaml reports no reason when the file cannot be opened. */
 	if (!file)
 		return ho_err_set(err, -errno, "%s: %s", path, ho_strerror(errno));
 	fclose(file);
 	*out = NULL;
-	return yaml_result(path, cyaml_load_file(path, &config, schema, out, NULL), &log, err);
+	rc = cyaml_load_file(path, &config, schema, out, NULL);
+	file = rc == CYAML_ERR_INVALID_KEY ? fopen(path, "re") : NULL;
+	if (file && yaml_parser_initialize(&parser)) {
+		yaml_parser_set_input_file(&parser, file);
+		find_key(&parser, &log);
+		yaml_parser_delete(&parser);
+	}
+	if (file)
+		fclose(file);
+	return yaml_result(path, rc, &log, err);
 }
 
 int ho_yaml_load(const char *name, const void *text, size_t bytes,
@@ -106,10 +148,17 @@ int ho_yaml_load(const char *name, const void *text, size_t bytes,
 {
 	struct yaml_log log = { 0 };
 	struct cyaml_config config = yaml_config(&log);
+	yaml_parser_t parser;
+	cyaml_err_t rc;
 
 	*out = NULL;
-	return yaml_result(name, cyaml_load_data(text, bytes, &config, schema, out, NULL), &log,
-			   err);
+	rc = cyaml_load_data(text, bytes, &config, schema, out, NULL);
+	if (rc == CYAML_ERR_INVALID_KEY && yaml_parser_initialize(&parser)) {
+		yaml_parser_set_input_string(&parser, text, bytes);
+		find_key(&parser, &log);
+		yaml_parser_delete(&parser);
+	}
+	return yaml_result(name, rc, &log, err);
 }
 
 void ho_yaml_free(const struct cyaml_schema_value *schema, void *data)

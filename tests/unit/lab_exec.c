@@ -943,6 +943,13 @@ static void test_chaos(void **state)
 	}
 }
 
+/* The same on any machine, compiler and optimisation level. A change of what the executor does on
+ * purpose changes this number: then it is printed by the failure. */
+static void test_known_digest(void **state)
+{
+	assert_int_equal(chaos_run(20140514), 0x40576997e329e270);
+}
+
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -972,6 +979,7 @@ int main(void)
 		CASE(test_ksoftirqd_shares),
 		CASE(test_irq_preempts_softirq),
 		cmocka_unit_test(test_chaos),
+		cmocka_unit_test(test_known_digest),
 	};
 
 	return cmocka_run_group_tests_name("lab_exec", tests, NULL, NULL);

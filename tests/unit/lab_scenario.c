@@ -145,7 +145,7 @@ static void test_errors(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{ HEAD "  - name: a\n    profil: x\n", "s.yaml:5:11: Unexpected key: profil" },
+		{ HEAD "  - name: a\n    profil: x\n", "s.yaml:6:5: Unexpected key: profil" },
 		{ "name: x\ntitle: t\nduration: 10\n", "s.yaml:" },
 		{ HEAD "  - name: a.b\n    profile: e5-2630\n",
 		  "s.yaml:5:11: 'a.b': a name is made" },
