@@ -83,7 +83,7 @@ struct ixgbe_txq {
 	uint32_t in_tx;        /* the watchdog waits for 0 before it resets */
 	uint32_t refused_put;
 	struct ixgbe_ctx ctx[IXGBE_CONTEXTS];
-	uint32_t refused[IXGBE_REFUSED_MAX];
+	struct ixgbe_txbuf refused[IXGBE_REFUSED_MAX];
 	uint64_t busy;        /* tx_busy: asked to send while stopped */
 	uint64_t restarts_tx; /* stops that tx itself took back */
 

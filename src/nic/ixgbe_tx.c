@@ -242,6 +242,12 @@ static enum port_drop refuse_reason(const struct ixgbe_txq *t, const struct pk_s
 	return PORT_DROP_COUNT;
 }
 
+/* What a frame adds to byte counters: with the tag that travels beside it. */
+static inline uint32_t frame_bytes(const struct pk_slot *first, uint32_t bytes)
+{
+	return bytes + (first->flags & PK_VLAN ? 4 : 0);
+}
+
 /* Takes a frame off the sender that cannot be sent. False when there is no room for it now. */
 static bool refuse(struct ixgbe_txq *t, const struct pk_slot *s, unsigned n, enum port_drop why)
 {
@@ -253,10 +259,11 @@ static bool refuse(struct ixgbe_txq *t, const struct pk_slot *s, unsigned n, enu
 		return false;
 	}
 	for (unsigned i = 0; i < n; i++)
-		if (!(s[i].flags & PK_KEEP))
-			t->refused[(t->refused_put + i) % IXGBE_REFUSED_MAX] = s[i].buf;
-		else
-			t->refused[(t->refused_put + i) % IXGBE_REFUSED_MAX] = IXGBE_NO_BUF;
+		t->refused[(t->refused_put + i) % IXGBE_REFUSED_MAX] = (struct ixgbe_txbuf){
+			.buf = s[i].flags & PK_KEEP ? IXGBE_NO_BUF : s[i].buf,
+			.bytes = i ? 0 : frame_bytes(s, pk_frame_bytes(s, n)),
+			.descs = !i,
+		};
 	__atomic_store_n(&t->refused_put, t->refused_put + n, __ATOMIC_RELEASE);
 	t->q.accepted++;
 	port_drop(&t->q.ctr, why, 1);
@@ -295,7 +302,7 @@ static int put_frame(struct ixgbe_txq *t, const struct pk_slot *s, unsigned n, u
 		t->state[at].buf = s[i].flags & PK_KEEP ? IXGBE_NO_BUF : s[i].buf;
 		at = next_index(t, at);
 	}
-	t->state[first].bytes = bytes + (s->flags & PK_VLAN ? 4 : 0);
+	t->state[first].bytes = frame_bytes(s, bytes);
 	t->state[first].descs = descs;
 	t->use_at = at;
 	return (int)descs;
@@ -413,13 +420,19 @@ static inline void batch_end(struct batch *b, struct pk_cache *cache)
 		pk_free(cache, b->buf, b->n);
 }
 
-static void free_refused(struct ixgbe_txq *t, struct batch *b)
+/* They are done as well, for who counts what is queued. */
+static void free_refused(struct ixgbe_txq *t, struct batch *b, struct port_work *done)
 {
 	uint32_t put = __atomic_load_n(&t->refused_put, __ATOMIC_ACQUIRE);
 	uint32_t take = t->refused_take;
 
-	for (; take != put; take++)
-		batch_add(b, t->q.cache, t->refused[take % IXGBE_REFUSED_MAX]);
+	for (; take != put; take++) {
+		const struct ixgbe_txbuf *st = &t->refused[take % IXGBE_REFUSED_MAX];
+
+		batch_add(b, t->q.cache, st->buf);
+		done->packets += st->descs;
+		done->bytes += st->bytes;
+	}
 	__atomic_store_n(&t->refused_take, take, __ATOMIC_RELEASE);
 }
 
@@ -429,7 +442,7 @@ void ixgbe_tx_purge(struct ixgbe_txq *t, enum port_drop why, struct port_work *d
 	uint32_t at = t->clean_at;
 	uint64_t frames = 0;
 
-	free_refused(t, &b);
+	free_refused(t, &b, done);
 	while (t->cleaned != t->queued) {
 		const uint32_t descs = t->state[at].descs;
 
@@ -475,7 +488,7 @@ bool ixgbe_clean(struct port_txq *q, unsigned limit, struct port_work *done)
 		goto out;
 	}
 	if (ho_unlikely(t->refused_take != __atomic_load_n(&t->refused_put, __ATOMIC_RELAXED)))
-		free_refused(t, &b);
+		free_refused(t, &b, done);
 	at = t->clean_at;
 	cleaned = t->cleaned;
 	queued = __atomic_load_n(&t->queued, __ATOMIC_ACQUIRE);

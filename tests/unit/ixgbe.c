@@ -311,6 +311,7 @@ static void test_refuses_what_cannot_be_sent(void **state)
 {
 	struct pk_slot s;
 	struct box b;
+	struct port_work done = { 0 };
 	struct port_counters *c;
 
 	box_up(&b, 64, 64, (struct nic_ixgbe_config){ 0 });
@@ -327,6 +328,10 @@ static void test_refuses_what_cannot_be_sent(void **state)
 	assert_int_equal(c->drops[PORT_DROP_TX_BAD_FRAME], 1);
 	assert_int_equal(port_tx_in_flight(b.port->txq[0]), 0);
 	assert_int_equal(b.chip->doorbells, 0);
+	/* For who limits bytes in the queue they are done. */
+	b.port->ops->clean(b.port->txq[0], 64, &done);
+	assert_int_equal(done.packets, 3);
+	assert_int_equal(done.bytes, 16 + 1519 + 100);
 	/* Their buffers come back through the cleaner; until then there is only so much room. */
 	for (unsigned i = 0; i < 1000; i++) {
 		s = make(&b, 16, 0);
