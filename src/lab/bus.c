@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/exec.h"
+
 #define MAX_VECTORS  128
 #define CONFIG_BYTES 256
 
 struct lab_bus {
 	struct nic_bus bus;
-	struct lab_bus_config config;
-	struct sim *sim;
+	struct lab_chip *chip;
+	struct lab_pci *pci;
 	struct rt_event *events[MAX_VECTORS]; /* made when asked for */
 	struct lab_bus_stats stats;
 	bool line;  /* is asserted */
@@ -30,34 +32,32 @@ static uint32_t bus_read(struct nic_bus *bus, uint32_t reg, unsigned width)
 {
 	struct lab_bus *lb = of(bus);
 	struct lab_pci_register_read read;
-	sim_ps at = lab_pci_register_read(lb->config.pci, &read, reg, width);
+	sim_ps at = lab_pci_register_read(lb->pci, &read, reg, width);
 
-	if (lb->config.stall)
-		lb->config.stall(bus->rt, at);
+	lab_exec_stall(bus->rt, at);
 	if (!read.arrived) {
 		lab_pci_register_read_now(&read);
 		return read.value;
 	}
-	lb->config.stall(bus->rt, read.back);
+	lab_exec_stall(bus->rt, read.back);
 	return read.value;
 }
 
 static void bus_write(struct nic_bus *bus, uint32_t reg, uint32_t value, unsigned width)
 {
 	struct lab_bus *lb = of(bus);
-	struct lab_pci *pci = lb->config.pci;
+	struct lab_pci *pci = lb->pci;
 	sim_ps cost = lab_pci_config(pci)->cpu_write;
 
 	while (!lab_pci_register_write(pci, reg, value, width)) {
 		sim_ps at = lab_pci_posted_at(pci);
 
-		if (lb->config.stall)
-			lb->config.stall(bus->rt, at);
+		lab_exec_stall(bus->rt, at);
 		if (lab_pci_posted_at(pci) == at)
 			lab_pci_posted_flush(pci);
 	}
-	if (cost && lb->config.spend)
-		lb->config.spend(bus->rt, cost);
+	if (cost)
+		lab_exec_spend_ps(bus->rt, cost);
 }
 
 static uint16_t bus_config_read16(struct nic_bus *bus, unsigned offset)
@@ -89,7 +89,7 @@ static int bus_dma_alloc(struct nic_bus *bus, size_t bytes, struct nic_dma *out,
 		return ho_err_set(err, -ENOMEM, "%s: no memory for %zu bytes of DMA memory",
 				  bus->name, bytes);
 	memset(out->va, 0, whole);
-	ret = lab_pci_map(of(bus)->config.pci, out->va, bytes, &out->iova, err);
+	ret = lab_pci_map(of(bus)->pci, out->va, bytes, &out->iova, err);
 	if (ret) {
 		free(out->va);
 		out->va = NULL;
@@ -101,7 +101,7 @@ static void bus_dma_free(struct nic_bus *bus, struct nic_dma *dma)
 {
 	if (!dma->va)
 		return;
-	lab_pci_unmap(of(bus)->config.pci, dma->va);
+	lab_pci_unmap(of(bus)->pci, dma->va);
 	free(dma->va);
 	dma->va = NULL;
 }
@@ -109,12 +109,12 @@ static void bus_dma_free(struct nic_bus *bus, struct nic_dma *dma)
 static int bus_dma_map(struct nic_bus *bus, void *va, size_t bytes, uint64_t *iova,
 		       struct ho_err *err)
 {
-	return lab_pci_map(of(bus)->config.pci, va, bytes, iova, err);
+	return lab_pci_map(of(bus)->pci, va, bytes, iova, err);
 }
 
 static void bus_dma_unmap(struct nic_bus *bus, void *va, size_t bytes)
 {
-	lab_pci_unmap(of(bus)->config.pci, va);
+	lab_pci_unmap(of(bus)->pci, va);
 }
 
 /* --- interrupts --------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static void bus_irq_unmask(struct nic_bus *bus, unsigned vector)
 
 static unsigned bus_irq_vectors(struct nic_bus *bus)
 {
-	unsigned vectors = of(bus)->config.chip->vectors;
+	unsigned vectors = of(bus)->chip->vectors;
 
 	return HO_MAX(vectors, 1u);
 }
@@ -188,7 +188,7 @@ static void bus_close(struct nic_bus *bus)
 {
 	struct lab_bus *lb = of(bus);
 
-	lab_pci_set_host(lb->config.pci, &(struct lab_pci_host){ .message = NULL });
+	lab_pci_set_host(lb->pci, &(struct lab_pci_host){ .message = NULL });
 	for (unsigned v = 0; v < MAX_VECTORS; v++)
 		rt_event_destroy(bus->rt, lb->events[v]);
 	free(lb);
@@ -214,19 +214,18 @@ static void put16(uint8_t *space, unsigned offset, uint16_t value)
 	memcpy(space + offset, &value, 2);
 }
 
-int lab_bus_create(const struct lab_bus_config *config, struct nic_bus **out, struct ho_err *err)
+int lab_bus_create(struct rt *rt, struct lab_chip *chip, struct nic_bus **out, struct ho_err *err)
 {
-	const struct lab_chip *chip = config->chip;
 	struct lab_bus *lb = calloc(1, sizeof(*lb));
 
 	if (!lb)
 		return ho_err_set(err, -ENOMEM, "%s: no memory for its bus", chip->name);
-	lb->config = *config;
-	lb->sim = chip->sim;
+	lb->chip = chip;
+	lb->pci = chip->pci;
 	lb->armed = true;
 	lb->bus = (struct nic_bus){
 		.ops = &lab_bus_ops,
-		.rt = config->rt,
+		.rt = rt,
 		.bar_bytes = chip->bar_bytes,
 		.vendor_id = chip->vendor_id,
 		.device_id = chip->device_id,
@@ -238,8 +237,8 @@ int lab_bus_create(const struct lab_bus_config *config, struct nic_bus **out, st
 	put16(lb->space, 0x0a, 0x0200); /* class: Ethernet controller */
 	put16(lb->space, 0x2c, chip->vendor_id);
 	put16(lb->space, 0x2e, chip->subsystem_id);
-	lab_pci_set_chip(config->pci, config->chip);
-	lab_pci_set_host(config->pci,
+	lab_pci_set_chip(chip->pci, chip);
+	lab_pci_set_host(chip->pci,
 			 &(struct lab_pci_host){ .message = message, .line = line, .arg = lb });
 	*out = &lb->bus;
 	return 0;

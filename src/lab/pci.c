@@ -217,6 +217,7 @@ sim_ps lab_pci_posted_at(const struct lab_pci *pci)
 void lab_pci_posted_flush(struct lab_pci *pci)
 {
 	deliver_posted(pci, SIM_NEVER);
+	pci->posted_last = sim_now(pci->sim);
 	sim_cancel(pci->sim, &pci->posted_ev);
 }
 
