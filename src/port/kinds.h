@@ -8,6 +8,7 @@
 extern const struct port_kind port_kind_mem;
 extern const struct port_kind port_kind_memif;
 extern const struct port_kind port_kind_null;
+extern const struct port_kind port_kind_packet;
 extern const struct port_kind port_kind_pcap;
 
 #endif

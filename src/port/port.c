@@ -14,6 +14,7 @@ const struct port_kind *const port_kinds[] = {
 	&port_kind_mem,
 	&port_kind_memif,
 	&port_kind_null,
+	&port_kind_packet,
 	&port_kind_pcap,
 	NULL,
 };
