@@ -9,6 +9,7 @@
 #ifndef HOLDOFF_TRAFFIC_REPLAY_H
 #define HOLDOFF_TRAFFIC_REPLAY_H
 
+#include "runtime/rt.h"
 #include "traffic/source.h"
 
 /* What to do with a frame of which the file holds only the beginning. */
@@ -18,17 +19,19 @@ enum tr_replay_short {
 };
 
 struct tr_replay_config {
-	const char *path;
-	double speed;   /* 2 = twice as fast as recorded; 0 = no times: as fast as asked for */
-	uint64_t loops; /* how often; 0 = for ever */
+	struct rt *rt;    /* whose stop ends a wait for a silent pipe; may be NULL for a file */
+	const char *path; /* "-" = standard input */
+	double speed;     /* 2 = twice as fast as recorded; 0 = no times: as fast as asked for */
+	uint64_t loops;   /* how often; 0 = for ever */
 	enum tr_replay_short truncated;
 };
 
-/* Frames of one source so far. Of all records read for it: sent + the others. */
+/* Of one source so far. Records that are left out count for one of the workers each, so that the
+ * workers' counts add up to those of the file. */
 struct tr_replay_counts {
 	uint64_t frames;    /* built (those unsent count once) */
-	uint64_t loops;     /* completed passes over the file */
-	uint64_t padded;    /* of these, captured only in part and filled up */
+	uint64_t loops;     /* completed passes over the file, as far as it was read */
+	uint64_t padded;    /* captured only in part and filled up */
 	uint64_t truncated; /* left out: captured only in part */
 	uint64_t too_long;  /* left out: longer than a frame can be */
 	uint64_t too_short; /* left out: shorter than an Ethernet header */
@@ -36,8 +39,9 @@ struct tr_replay_counts {
 };
 
 /*
- * Opens the file. -EINVAL with file and cause if it is not a capture of Ethernet frames, or holds
- * no record; its errno if it cannot be read.
+ * Opens the file and reads up to this worker's first frame. -EINVAL with file and cause if it is
+ * not a capture of Ethernet frames, is broken before that frame, holds no frame that can be sent,
+ * or is a pipe that would have to be read twice; its errno if it cannot be read.
  */
 int tr_replay_create(const struct tr_replay_config *config, unsigned worker, unsigned workers,
 		     struct tr_source **out, struct ho_err *err);
