@@ -488,6 +488,22 @@ static void test_priorities(void **state)
 	check_sums();
 }
 
+/* Who is pushed aside by a higher priority goes on before its equals. */
+static void test_preempted_keeps_its_place(void **state)
+{
+	struct worker a = { 'a', 100 * US, 0 }, b = { 'b', 100 * US, 0 }, h = { 'h', 10 * US, 0 };
+	struct rt_task *t[3];
+
+	order[0] = 0;
+	t[0] = spawn("a", 0, RT_PRIO_NORMAL, work, &a);
+	t[1] = spawn("b", 0, RT_PRIO_NORMAL, work, &b);
+	sim_run_until(sim, 20 * US);
+	t[2] = spawn("h", 0, RT_PRIO_HIGH, work, &h);
+	for (int i = 0; i < 3; i++)
+		rt_join(rt, t[i]);
+	assert_string_equal(order, "ahHAbB");
+}
+
 static void test_time_slice(void **state)
 {
 	struct worker a = { 'a', 10 * SIM_PS_PER_MS, 0 }, b = { 'b', 10 * SIM_PS_PER_MS, 0 };
@@ -612,6 +628,46 @@ static void test_skipped_turns_are_exact(void **state)
 	assert_true(fast.turns < 10);
 	assert_int_equal(slow.found, fast.found);
 	assert_memory_equal(&a, &b, sizeof(a));
+}
+
+/* What changes after the turn has looked at it is found in the next turn, not skipped over. */
+static void look_then_spend(void *arg)
+{
+	struct spinner *s = arg;
+
+	for (;;) {
+		if (s->look)
+			rt_now_ns(rt);
+		s->turns++;
+		if (s->flag)
+			break;
+		rt_spend(rt, RT_COST_TX_FRAME, 1);
+		rt_relax(rt);
+	}
+	s->found = sim_now(sim);
+}
+
+static void test_change_within_a_turn(void **state)
+{
+	struct spinner slow = { .look = true }, fast = { 0 };
+	struct sim_event sets, later;
+
+	sim_event_init(&later, set_flag, &(bool){ false });
+	for (int offset = 0; offset < 3 * (TX_NS + RELAX_NS); offset++) {
+		struct spinner *each[] = { &slow, &fast };
+
+		for (int i = 0; i < 2; i++) {
+			*each[i] = (struct spinner){ .look = !i };
+			teardown(NULL);
+			setup(NULL);
+			sim_event_init(&sets, set_flag, &each[i]->flag);
+			sim_schedule(sim, &sets, 50 * US + (sim_ps)offset * NS);
+			sim_schedule(sim, &later, SIM_PS_PER_MS);
+			rt_join(rt, spawn("spins", 0, RT_PRIO_NORMAL, look_then_spend, each[i]));
+		}
+		assert_int_equal(slow.found, fast.found);
+		assert_true(fast.turns < slow.turns);
+	}
 }
 
 /* --- main ---------------------------------------------------------------------------------- */
@@ -967,10 +1023,12 @@ int main(void)
 		CASE(test_stall_is_not_interrupted),
 		CASE(test_hardware_wakes_task),
 		CASE(test_priorities),
+		CASE(test_preempted_keeps_its_place),
 		CASE(test_time_slice),
 		CASE(test_stop),
 		CASE(test_deadlock_ends),
 		CASE(test_skipped_turns_are_exact),
+		CASE(test_change_within_a_turn),
 		CASE(test_main_waits),
 		CASE(test_napi_after_irq),
 		CASE(test_napi_from_task),
