@@ -271,17 +271,17 @@ static int apply(struct lab_profile *p, struct ho_err *err)
 	for (unsigned i = 0; i < m->cache.n_levels; i++)
 		m->cache.level[i].miss = p->cache_miss[i].value;
 	p->bus = (struct lab_bus_costs){
-		.mmio_write = k[LAB_MMIO_WRITE_CONSTANT].value,
-		.mmio_posted = k[LAB_MMIO_POSTED_CONSTANT].value,
-		.mmio_read = k[LAB_MMIO_READ_CONSTANT].value,
-		.dma_read = k[LAB_DMA_READ_CONSTANT].value,
-		.dma_write = k[LAB_DMA_WRITE_CONSTANT].value,
-		.msi = k[LAB_MSI_CONSTANT].value,
+		.cpu_write = k[LAB_MMIO_WRITE_CONSTANT].value,
+		.latency = k[LAB_PCI_LATENCY_CONSTANT].value,
+		.register_read = k[LAB_REGISTER_READ_CONSTANT].value,
+		.memory_read = k[LAB_MEMORY_READ_CONSTANT].value,
+		.memory_write = k[LAB_MEMORY_WRITE_CONSTANT].value,
 		.bits_per_s = k[LAB_PCI_RATE_CONSTANT].value,
 		.header_bytes = (uint32_t)k[LAB_PCI_HEADER_CONSTANT].value,
 		.payload_bytes = (uint32_t)k[LAB_PCI_PAYLOAD_CONSTANT].value,
+		.completion_bytes = (uint32_t)k[LAB_PCI_COMPLETION_CONSTANT].value,
 		.request_bytes = (uint32_t)k[LAB_PCI_REQUEST_CONSTANT].value,
-		.reads = (uint32_t)k[LAB_PCI_READS_CONSTANT].value,
+		.tags = (uint32_t)k[LAB_PCI_TAGS_CONSTANT].value,
 	};
 	return lab_cache_prepare(&m->cache, err);
 }
@@ -368,7 +368,7 @@ static int check(const struct lab_profile *p, const struct lab_doc *doc, struct 
 	static const int not_zero[] = {
 		LAB_TIME_SLICE_CONSTANT, LAB_SOFTIRQ_ROUNDS_CONSTANT, LAB_POLL_BUDGET_CONSTANT,
 		LAB_PCI_RATE_CONSTANT,   LAB_PCI_PAYLOAD_CONSTANT,    LAB_PCI_REQUEST_CONSTANT,
-		LAB_PCI_READS_CONSTANT,
+		LAB_PCI_TAGS_CONSTANT,   LAB_PCI_COMPLETION_CONSTANT,
 	};
 	char node[80];
 

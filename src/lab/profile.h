@@ -38,16 +38,16 @@ enum lab_unit {
 	  "1: while ksoftirqd is awake no softirq runs after interrupts (Linux since 4.9)")        \
 	X(CACHE_OTHER, "cache_other_bytes", BYTES, 0, "touched beside the rings in the same time") \
 	X(MMIO_WRITE, "mmio_write_ns", NS, 0, "a posted register write, for the CPU")              \
-	X(MMIO_POSTED, "mmio_posted_ns", NS, 0, "until a posted write reaches the chip")           \
-	X(MMIO_READ, "mmio_read_ns", NS, 0, "a register read, there and back; the CPU waits")      \
-	X(DMA_READ, "dma_read_ns", NS, 0, "from a DMA read's request to its first data")           \
-	X(DMA_WRITE, "dma_write_ns", NS, 0, "until a DMA write is visible to the CPUs")            \
-	X(MSI, "msi_ns", NS, 0, "from the chip's interrupt message to the CPU's notice")           \
-	X(PCI_RATE, "pci_gbps", GBPS, 0, "of the chip's bus, each way, headers included")          \
-	X(PCI_HEADER, "pci_header_bytes", BYTES, 0, "of a transaction, with framing")              \
-	X(PCI_PAYLOAD, "pci_payload_bytes", BYTES, 0, "the longest payload of a transaction")      \
+	X(PCI_LATENCY, "pci_latency_ns", NS, 0, "one way between CPU and chip, without the bytes") \
+	X(REGISTER_READ, "register_read_ns", NS, 0, "a register read, inside the chip")            \
+	X(MEMORY_READ, "memory_read_ns", NS, 0, "a chip's memory read, inside the host")           \
+	X(MEMORY_WRITE, "memory_write_ns", NS, 0, "a chip's memory write, from arrival to sight")  \
+	X(PCI_RATE, "pci_gbps", GBPS, 0, "of the chip's link, each way, after line coding")        \
+	X(PCI_HEADER, "pci_header_bytes", BYTES, 0, "of a packet: header, framing, CRC")           \
+	X(PCI_PAYLOAD, "pci_payload_bytes", BYTES, 0, "the longest payload of a write")            \
+	X(PCI_COMPLETION, "pci_completion_bytes", BYTES, 0, "the payload of a completion")         \
 	X(PCI_REQUEST, "pci_request_bytes", BYTES, 0, "the longest read request")                  \
-	X(PCI_READS, "pci_reads", COUNT, 0, "read requests in flight at once")
+	X(PCI_TAGS, "pci_tags", COUNT, 0, "read requests in flight at once")
 
 enum lab_constant_id {
 #define LAB_CONSTANT_COST(name, key, unit) LAB_COST_##name,
@@ -87,9 +87,9 @@ struct lab_constant {
 
 /* What the bus model needs. */
 struct lab_bus_costs {
-	sim_ps mmio_write, mmio_posted, mmio_read, dma_read, dma_write, msi;
+	sim_ps cpu_write, latency, register_read, memory_read, memory_write;
 	uint64_t bits_per_s; /* each way */
-	uint32_t header_bytes, payload_bytes, request_bytes, reads;
+	uint32_t header_bytes, payload_bytes, completion_bytes, request_bytes, tags;
 };
 
 struct lab_profile {

@@ -42,18 +42,19 @@ static void test_shipped(void **state)
 
 static void test_handful_of_facts(void **state)
 {
-	static const char text[] = "name: mine\n"
-				   "title: my machine\n"
-				   "inherits: e5-2630\n"
-				   "cpus: 2\n"
-				   "cpu_hz: 4600000000\n"
-				   "constants:\n"
-				   "  mmio_read_ns: {value: 812.5, kind: measured, source: bench}\n"
-				   "caches:\n"
-				   "  - name: L1D\n"
-				   "    bytes: 49152\n"
-				   "    ways: 12\n"
-				   "    miss_ns: {value: 3, kind: published, source: manual}\n";
+	static const char text[] =
+		"name: mine\n"
+		"title: my machine\n"
+		"inherits: e5-2630\n"
+		"cpus: 2\n"
+		"cpu_hz: 4600000000\n"
+		"constants:\n"
+		"  register_read_ns: {value: 512.5, kind: measured, source: bench}\n"
+		"caches:\n"
+		"  - name: L1D\n"
+		"    bytes: 49152\n"
+		"    ways: 12\n"
+		"    miss_ns: {value: 3, kind: published, source: manual}\n";
 	struct lab_profile *p, *base;
 	struct ho_err err;
 
@@ -61,12 +62,12 @@ static void test_handful_of_facts(void **state)
 		fail_msg("%s", err.text);
 	assert_int_equal(lab_profile_load("e5-2630", &base, &err), 0);
 	assert_int_equal(p->machine.cpus, 2);
-	assert_int_equal(p->bus.mmio_read, 812500);
+	assert_int_equal(p->bus.register_read, 512500);
 	/* Twice the clock halves what the CPU does; the bus stays. */
 	assert_int_equal(p->machine.irq_entry, base->machine.irq_entry / 2);
 	assert_int_equal(p->constant[LAB_IRQ_ENTRY_CONSTANT].kind, LAB_DERIVED);
 	assert_non_null(strstr(p->constant[LAB_IRQ_ENTRY_CONSTANT].source, "2.3/4.6 GHz"));
-	assert_int_equal(p->bus.dma_read, base->bus.dma_read);
+	assert_int_equal(p->bus.memory_read, base->bus.memory_read);
 	assert_int_equal(p->machine.cache.n_levels, 1);
 	assert_int_equal(p->machine.n_reuse, 1);
 	assert_int_equal(lab_profile_fitted(p), 0);
