@@ -270,18 +270,20 @@ static int apply(struct lab_profile *p, struct ho_err *err)
 	m->cache.other_bytes = k[LAB_CACHE_OTHER_CONSTANT].value;
 	for (unsigned i = 0; i < m->cache.n_levels; i++)
 		m->cache.level[i].miss = p->cache_miss[i].value;
-	p->bus = (struct lab_bus_costs){
-		.cpu_write = k[LAB_MMIO_WRITE_CONSTANT].value,
-		.latency = k[LAB_PCI_LATENCY_CONSTANT].value,
-		.register_read = k[LAB_REGISTER_READ_CONSTANT].value,
-		.memory_read = k[LAB_MEMORY_READ_CONSTANT].value,
-		.memory_write = k[LAB_MEMORY_WRITE_CONSTANT].value,
-		.bits_per_s = k[LAB_PCI_RATE_CONSTANT].value,
-		.header_bytes = (uint32_t)k[LAB_PCI_HEADER_CONSTANT].value,
-		.payload_bytes = (uint32_t)k[LAB_PCI_PAYLOAD_CONSTANT].value,
-		.completion_bytes = (uint32_t)k[LAB_PCI_COMPLETION_CONSTANT].value,
-		.request_bytes = (uint32_t)k[LAB_PCI_REQUEST_CONSTANT].value,
+	/* The model takes 0 for its own defaults; a profile means it. */
+	p->pci = (struct lab_pci_config){
+		.down_bps = k[LAB_PCI_RATE_CONSTANT].value,
+		.up_bps = k[LAB_PCI_RATE_CONSTANT].value,
+		.tlp_bytes = (uint32_t)HO_MAX(k[LAB_PCI_HEADER_CONSTANT].value, 1u),
+		.max_payload = (uint32_t)k[LAB_PCI_PAYLOAD_CONSTANT].value,
+		.completion_payload = (uint32_t)k[LAB_PCI_COMPLETION_CONSTANT].value,
+		.max_read_request = (uint32_t)k[LAB_PCI_REQUEST_CONSTANT].value,
 		.tags = (uint32_t)k[LAB_PCI_TAGS_CONSTANT].value,
+		.latency = HO_MAX(k[LAB_PCI_LATENCY_CONSTANT].value, 1u),
+		.memory_read = HO_MAX(k[LAB_MEMORY_READ_CONSTANT].value, 1u),
+		.memory_write = HO_MAX(k[LAB_MEMORY_WRITE_CONSTANT].value, 1u),
+		.register_read = HO_MAX(k[LAB_REGISTER_READ_CONSTANT].value, 1u),
+		.cpu_write = k[LAB_MMIO_WRITE_CONSTANT].value,
 	};
 	return lab_cache_prepare(&m->cache, err);
 }

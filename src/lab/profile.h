@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "lab/exec.h"
+#include "lab/pci.h"
 
 enum lab_unit {
 	LAB_UNIT_NS, /* in the file; picoseconds in memory */
@@ -85,13 +86,6 @@ struct lab_constant {
 	unsigned n_rows;
 };
 
-/* What the bus model needs. */
-struct lab_bus_costs {
-	sim_ps cpu_write, latency, register_read, memory_read, memory_write;
-	uint64_t bits_per_s; /* each way */
-	uint32_t header_bytes, payload_bytes, completion_bytes, request_bytes, tags;
-};
-
 struct lab_profile {
 	char *name, *title;
 	uint64_t cpu_hz;
@@ -99,7 +93,7 @@ struct lab_profile {
 	struct lab_constant cache_miss[LAB_CACHE_LEVELS_MAX]; /* of machine.cache.level[] */
 	char *cache_name[LAB_CACHE_LEVELS_MAX];
 	struct lab_machine machine; /* ready for lab_exec_create; machine.cpus as the file says */
-	struct lab_bus_costs bus;
+	struct lab_pci_config pci;  /* ready for lab_pci_create */
 };
 
 /* `name` is that of a profile (lab_data_find) or a path. Errors name file, line and column. */

@@ -29,7 +29,7 @@ static void test_shipped(void **state)
 	assert_int_equal(p->machine.cpus, 6);
 	assert_int_equal(p->machine.poll_budget, 300);
 	assert_int_equal(p->machine.cost[RT_COST_RELAX], 4300);
-	assert_int_equal(p->bus.bits_per_s, 32000000000u);
+	assert_int_equal(p->pci.up_bps, 32000000000u);
 	assert_int_equal(p->machine.cache.n_levels, 3);
 	assert_int_equal(p->machine.reuse[0].bytes, 64);
 	assert_true(lab_profile_fitted(p) <= 5);
@@ -62,12 +62,12 @@ static void test_handful_of_facts(void **state)
 		fail_msg("%s", err.text);
 	assert_int_equal(lab_profile_load("e5-2630", &base, &err), 0);
 	assert_int_equal(p->machine.cpus, 2);
-	assert_int_equal(p->bus.register_read, 512500);
+	assert_int_equal(p->pci.register_read, 512500);
 	/* Twice the clock halves what the CPU does; the bus stays. */
 	assert_int_equal(p->machine.irq_entry, base->machine.irq_entry / 2);
 	assert_int_equal(p->constant[LAB_IRQ_ENTRY_CONSTANT].kind, LAB_DERIVED);
 	assert_non_null(strstr(p->constant[LAB_IRQ_ENTRY_CONSTANT].source, "2.3/4.6 GHz"));
-	assert_int_equal(p->bus.memory_read, base->bus.memory_read);
+	assert_int_equal(p->pci.memory_read, base->pci.memory_read);
 	assert_int_equal(p->machine.cache.n_levels, 1);
 	assert_int_equal(p->machine.n_reuse, 1);
 	assert_int_equal(lab_profile_fitted(p), 0);
