@@ -143,12 +143,19 @@ static unsigned send_batch(struct packet_txq *q, struct batch *b)
 {
 	uint64_t frames = 0, bytes = 0;
 	unsigned done = 0;
+	bool stopped = false;
 
 	while (done < b->n) {
-		int rc = sendmmsg(q->fd, b->msg + done, b->n - done, MSG_DONTWAIT);
+		int asked = (int)(b->n - done);
+		int rc = sendmmsg(q->fd, b->msg + done, (unsigned)asked, MSG_DONTWAIT);
 		enum port_drop why;
 
 		ho_ctr_add(&q->base.ctr.kicks, 1);
+		/* Where it stopped before the end a frame was refused, without a reason, and gets
+		 * a second chance. The interface counts both. */
+		if (stopped && (rc > 0 || errno != EAGAIN))
+			ho_ctr_add(&q->refused, 1);
+		stopped = rc > 0 && rc < asked;
 		if (rc > 0) {
 			for (unsigned end = done + (unsigned)rc; done < end; done++) {
 				frames++;
@@ -160,7 +167,7 @@ static unsigned send_batch(struct packet_txq *q, struct batch *b)
 		if (why == PORT_DROP_COUNT)
 			break;
 		if (errno == ENOBUFS)
-			__atomic_store_n(&q->refused, q->refused + 1, __ATOMIC_RELAXED);
+			ho_ctr_add(&q->refused, 1);
 		/* A link that is down is so for all of them. */
 		rc = why == PORT_DROP_TX_LINK_DOWN ? (int)(b->n - done) : 1;
 		port_drop(&q->base.ctr, why, (uint64_t)rc);

@@ -16,6 +16,7 @@ const struct port_kind *const port_kinds[] = {
 	&port_kind_null,
 	&port_kind_packet,
 	&port_kind_pcap,
+	&port_kind_tap,
 	NULL,
 };
 
