@@ -359,8 +359,12 @@ static int run_session(struct gen *g, struct gen_options *o, struct gen_run *run
 {
 	int rc = cmd_session_port(&g->session, o->tx_port, false, true, NULL, &g->tx, err);
 
+	if (rc == 0)
+		rc = cmd_session_bind(&g->session, g->tx, false, true, err);
 	if (rc == 0 && o->rx_port)
 		rc = cmd_session_port(&g->session, o->rx_port, true, false, o->filter, &g->rx, err);
+	if (rc == 0 && o->rx_port)
+		rc = cmd_session_bind(&g->session, g->rx, true, false, err);
 	if (rc < 0)
 		return rc;
 	if (g->spec)

@@ -282,6 +282,8 @@ static int recv_main(struct recv *r, const struct recv_options *o, const struct 
 	rc = cmd_session_open(&r->session, &o->common, err);
 	if (rc == 0)
 		rc = cmd_session_port(&r->session, o->port, true, false, o->filter, &r->port, err);
+	if (rc == 0)
+		rc = cmd_session_bind(&r->session, r->port, true, false, err);
 	/* Before privileges are given up. */
 	if (rc == 0 && o->write)
 		rc = tr_capture_open(o->write, &capture, err);

@@ -248,33 +248,34 @@ int cmd_session_port(struct cmd_session *s, const char *spec, bool rx, bool tx, 
 		.force = s->options->force,
 		.filter = filter,
 	};
-	struct port *port;
-	int rc = port_open(spec, &config, &port, err);
+	int rc = port_open(spec, &config, out, err);
 
-	if (rc < 0)
-		return rc;
-	s->port[s->n_ports++] = port;
-	*out = port;
+	if (rc == 0)
+		s->port[s->n_ports++] = *out;
+	return rc;
+}
+
+int cmd_session_bind(struct cmd_session *s, struct port *port, bool rx, bool tx, struct ho_err *err)
+{
+	struct pk_cache *cache;
+	int rc;
+
+	if (rx && !port->n_rxq)
+		return ho_err_set(err, -EINVAL, "%s: nothing can be received from it", port->name);
+	if (tx && !port->n_txq)
+		return ho_err_set(err, -EINVAL, "%s: nothing can be sent to it", port->name);
 	for (unsigned i = 0; rx && i < port->n_rxq; i++) {
-		struct pk_cache *cache;
-
 		rc = cmd_session_cache(s, &cache, err);
 		if (rc < 0)
 			return rc;
 		port_bind_rx(port, i, cache);
 	}
 	for (unsigned i = 0; tx && i < port->n_txq; i++) {
-		struct pk_cache *cache;
-
 		rc = cmd_session_cache(s, &cache, err);
 		if (rc < 0)
 			return rc;
 		port_bind_tx(port, i, cache);
 	}
-	if (rx && !port->n_rxq)
-		return ho_err_set(err, -EINVAL, "%s: nothing can be received from it", port->name);
-	if (tx && !port->n_txq)
-		return ho_err_set(err, -EINVAL, "%s: nothing can be sent to it", port->name);
 	return 0;
 }
 

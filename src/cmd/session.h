@@ -4,7 +4,8 @@
  * signals, a row a second, and taking all of it down in the right order.
  *
  *   cmd_session_open    executor, buffer arena, signals blocked and turned into an event
- *   cmd_session_port    a port, its queues bound to caches
+ *   cmd_session_port    a port
+ *   cmd_session_bind    its queues bound to caches
  *   cmd_session_start   ports started, privileges given up, link awaited
  *   cmd_session_spawn   tasks
  *   cmd_session_wait    ... until the run is over
@@ -78,9 +79,13 @@ struct cmd_session {
 int cmd_session_open(struct cmd_session *session, const struct cmd_options *options,
 		     struct ho_err *err);
 
-/* Opens the port for the directions wanted and binds each queue of them to a cache of its own. */
+/* Opens a port for the directions wanted; neither = what it has. */
 int cmd_session_port(struct cmd_session *session, const char *spec, bool rx, bool tx,
 		     const char *filter, struct port **out, struct ho_err *err);
+
+/* Binds each queue of these directions to a cache of its own. -EINVAL if the port has none. */
+int cmd_session_bind(struct cmd_session *session, struct port *port, bool rx, bool tx,
+		     struct ho_err *err);
 
 /* One more cache; it lives as long as the session. */
 int cmd_session_cache(struct cmd_session *session, struct pk_cache **out, struct ho_err *err);

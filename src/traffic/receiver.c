@@ -6,8 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A queue without an event: the longest sleep between two looks. */
-#define LAZY_NS 100000u
+#include "traffic/rxwait.h"
 
 int tr_receiver_create(const struct tr_receiver_config *config, struct tr_receiver **out,
 		       struct ho_err *err)
@@ -151,32 +150,11 @@ static void take_burst(struct tr_receiver *r, struct pk_slot *slots, unsigned n)
 	ho_ctr_add(&r->frames, frames);
 }
 
-/* Nothing came for a while: sleeps until something does, or somebody wants us to end. */
-static void wait_for_packets(struct tr_receiver *r, uint64_t now)
-{
-	struct port_rxq *q = r->config.rxq;
-	const struct port_ops *ops = q->port->ops;
-	struct rt_event *rx = ops->rx_event ? ops->rx_event(q) : NULL;
-	struct rt_event *events[] = { r->stop.event, rx };
-
-	if (!rx) {
-		ho_ctr_add(&r->waits, 1);
-		rt_wait(r->config.rt, events, 1, HO_MIN(now + LAZY_NS, r->config.end_ns));
-		return;
-	}
-	if (!ops->arm(q)) {
-		ho_ctr_add(&r->waits, 1);
-		rt_wait(r->config.rt, events, 2, r->config.end_ns);
-	}
-	ops->disarm(q);
-}
-
 void tr_receiver_run(void *arg)
 {
 	struct tr_receiver *r = arg;
 	struct rt *rt = r->config.rt;
 	struct port_rxq *q = r->config.rxq;
-	bool (*ended)(struct port_rxq * q) = q->port->ops->rx_ended;
 	struct pk_slot slots[PK_BURST];
 	uint64_t idle_since = 0;
 
@@ -195,16 +173,16 @@ void tr_receiver_run(void *arg)
 			continue;
 		}
 		now = rt_now_ns(rt);
-		if (tr_stop_asked(&r->stop) || now >= r->config.end_ns || (ended && ended(q)) ||
+		if (tr_stop_asked(&r->stop) || now >= r->config.end_ns || tr_rx_ended(&q, 1) ||
 		    (r->config.shared_count &&
 		     __atomic_load_n(r->config.shared_count, __ATOMIC_RELAXED) >= r->config.count))
 			break;
 		if (!idle_since)
 			idle_since = now;
-		if (now - idle_since < TR_RECEIVER_SPIN_NS)
+		if (now - idle_since < TR_RX_SPIN_NS)
 			rt_relax(rt);
-		else
-			wait_for_packets(r, now);
+		else if (tr_rx_wait(&r->stop, &q, 1, r->config.end_ns))
+			ho_ctr_add(&r->waits, 1);
 	}
 	__atomic_store_n(&r->done, true, __ATOMIC_RELEASE);
 	if (r->config.done_event)

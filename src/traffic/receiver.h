@@ -3,7 +3,7 @@
  * A task that receives from one queue: filters, counts, follows the streams, takes the delay of
  * stamped frames, captures.
  *
- * It polls while packets come. After TR_RECEIVER_SPIN_NS without one it arms the queue's event and
+ * It polls while packets come. After TR_RX_SPIN_NS without one it arms the queue's event and
  * sleeps; a queue without an event is polled on, ever more lazily.
  */
 #ifndef HOLDOFF_TRAFFIC_RECEIVER_H
@@ -16,9 +16,6 @@
 #include "traffic/filter.h"
 #include "traffic/stop.h"
 #include "traffic/track.h"
-
-/* About what a wake-up costs on a virtual machine: sleeping for less does not pay. */
-#define TR_RECEIVER_SPIN_NS 50000u
 
 struct tr_receiver_config {
 	struct rt *rt;

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A task that moves frames between queue i of two ports, in both directions: the shortest possible
+ * way through this program, and what it is compared with others by.
+ *
+ *   turn:  receive from A, ask for the headers' cache lines     rx A --> held A
+ *          rewrite and send what B brought in the turn before   held B --> tx A
+ *          the same with A and B exchanged
+ *
+ * So a header's line has the time of a whole turn of the other direction to arrive. What the
+ * transmit ring has no room for is dropped (tx_ring_full): a forwarder that waits would only move
+ * the loss to where nobody counts it.
+ */
+#ifndef HOLDOFF_TRAFFIC_FORWARDER_H
+#define HOLDOFF_TRAFFIC_FORWARDER_H
+
+#include "port/port.h"
+#include "traffic/stop.h"
+
+enum tr_forward_mode {
+	TR_FORWARD_IO,      /* frames as they are */
+	TR_FORWARD_MAC,     /* new destination and source addresses */
+	TR_FORWARD_MACSWAP, /* the two exchanged */
+};
+
+/* One direction. */
+struct tr_forward_path {
+	struct port_rxq *rxq; /* NULL = this direction is not used */
+	struct port_txq *txq;
+	uint8_t dst[6], src[6]; /* for TR_FORWARD_MAC */
+};
+
+struct tr_forwarder_config {
+	struct rt *rt;
+	struct tr_forward_path path[2]; /* all queues bound to one cache */
+	enum tr_forward_mode mode;
+	uint64_t count;              /* end after so many frames received; 0 = no limit */
+	uint64_t end_ns;             /* RT_FOREVER = no limit */
+	struct rt_event *done_event; /* signalled when the task ends; may be NULL */
+};
+
+struct tr_forwarder {
+	struct tr_forwarder_config config;
+	struct tr_stop stop;
+	uint64_t turns;      /* of the loop that moved something; read with ho_ctr_read */
+	uint64_t busy_ticks; /* TSC ticks spent in those; 0 on the virtual clock */
+	uint64_t idle_ticks; /* in the others, awake */
+	uint64_t sleeps;
+	bool done; /* atomic: the task has ended or is about to */
+};
+
+int tr_forwarder_create(const struct tr_forwarder_config *config, struct tr_forwarder **out,
+			struct ho_err *err);
+/* The task must have ended. NULL is allowed. */
+void tr_forwarder_destroy(struct tr_forwarder *forwarder);
+
+/* The task: give it to rt_spawn with the forwarder. */
+void tr_forwarder_run(void *forwarder);
+
+#endif
