@@ -26,5 +26,6 @@ int cmd_gen(int argc, char **argv, struct ho_err *err);
 int cmd_patch(int argc, char **argv, struct ho_err *err);
 int cmd_ports(int argc, char **argv, struct ho_err *err);
 int cmd_recv(int argc, char **argv, struct ho_err *err);
+int cmd_rr(int argc, char **argv, struct ho_err *err);
 
 #endif

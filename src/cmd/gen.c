@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "cmd/frame_options.h"
 #include "cmd/gen_run.h"
 #include "traffic/filter.h"
 #include "traffic/search.h"
@@ -16,16 +17,13 @@
 
 struct gen_options {
 	struct cmd_options common;
-	const char *tx_port, *rx_port, *file, *filter;
-	struct tr_stream_text stream; /* from the command line */
-	struct tr_spec_text spec;
-	bool stream_set; /* a frame option was given */
+	struct cmd_frame_options frames;
+	const char *tx_port, *rx_port, *filter;
 	struct ho_rate rate;
 	bool rate_set, timed;
 	unsigned burst, workers;
 	bool search;
 	double search_loss;
-	int print; /* frames to print; 0 = none */
 	struct ho_err *err;
 };
 
@@ -33,12 +31,9 @@ enum {
 	OPT_RATE = 0x300,
 	OPT_BURST,
 	OPT_WORKERS,
-	OPT_SEED,
-	OPT_STAMP,
 	OPT_RECV,
 	OPT_FILTER,
 	OPT_SEARCH,
-	OPT_FIELD = 0x1000, /* + index into tr_stream_fields */
 };
 
 static const struct argp_option gen_table[] = {
@@ -56,11 +51,6 @@ static const struct argp_option gen_table[] = {
 	  "Find the highest rate with no more than this loss: loss=0.1%. --duration is that of "
 	  "one trial (1s)",
 	  2 },
-	{ NULL, 0, NULL, 0, "Frames (the values may be ranges and lists, see holdoff-gen(8)):", 3 },
-	{ "file", 'f', "FILE", 0, "Frames from a YAML file; the options below win over it", 3 },
-	{ "seed", OPT_SEED, "N", 0, "Of random fields (1)", 3 },
-	{ "stamp", OPT_STAMP, "yes|no|auto", 0, "Sequence number and time in each frame (auto)",
-	  3 },
 	{ 0 },
 };
 
@@ -70,16 +60,10 @@ static error_t parse_gen(int key, char *arg, struct argp_state *state)
 	uint64_t n = 0;
 	int rc = 0;
 
-	if (key >= OPT_FIELD && key < OPT_FIELD + 0x1000) {
-		const struct tr_stream_field *f = &tr_stream_fields[key - OPT_FIELD];
-
-		*(char **)((char *)&o->stream + f->offset) = arg;
-		o->stream_set = true;
-		return 0;
-	}
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &o->common;
+		state->child_inputs[0] = &o->frames;
+		state->child_inputs[1] = &o->common;
 		break;
 	case ARGP_KEY_ARG:
 		if (o->tx_port)
@@ -120,42 +104,10 @@ static error_t parse_gen(int key, char *arg, struct argp_state *state)
 		else
 			rc = ho_parse_fraction(arg + 5, &o->search_loss, o->err);
 		break;
-	case 'f':
-		o->file = arg;
-		break;
-	case OPT_SEED:
-		o->spec.seed = arg;
-		break;
-	case OPT_STAMP:
-		o->spec.stamp = arg;
-		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 	return rc < 0 ? EINVAL : 0;
-}
-
-/* The table above and an option for each field of a frame. The caller frees it. */
-static struct argp_option *all_options(void)
-{
-	size_t fixed = HO_ARRAY_LEN(gen_table) - 1, n = 0;
-	struct argp_option *all;
-
-	while (tr_stream_fields[n].key)
-		n++;
-	all = calloc(fixed + n + 1, sizeof(*all));
-	if (!all)
-		return NULL;
-	memcpy(all, gen_table, fixed * sizeof(*all));
-	for (size_t i = 0; i < n; i++)
-		all[fixed + i] = (struct argp_option){
-			.name = tr_stream_fields[i].key,
-			.key = OPT_FIELD + (int)i,
-			.arg = tr_stream_fields[i].arg,
-			.doc = tr_stream_fields[i].help,
-			.group = 3,
-		};
-	return all;
 }
 
 /* Options that exclude or need each other. */
@@ -176,14 +128,6 @@ static int check_options(struct gen_options *o)
 				  "--search chooses the rate itself; --rate and --count do not go "
 				  "with it");
 	return 0;
-}
-
-static int make_spec(struct gen_options *o, struct tr_spec **out)
-{
-	o->spec.streams = &o->stream;
-	o->spec.n_streams = 1;
-	return o->file ? tr_spec_load(o->file, &o->spec, out, o->err)
-		       : tr_spec_create(&o->spec, out, o->err);
 }
 
 /* --- search ------------------------------------------------------------------------------- */
@@ -438,8 +382,11 @@ static int gen_main(struct gen *g, struct gen_options *o, struct ho_err *err)
 int cmd_gen(int argc, char **argv, struct ho_err *err)
 {
 	struct gen_options o = { .common = CMD_OPTIONS_INIT, .err = err };
-	const struct argp_child children[] = { { &cmd_options_argp, 0, NULL, 90 }, { 0 } };
-	struct argp argp = {
+	const struct argp_child children[] = { { &cmd_frame_argp, 0, NULL, 50 },
+					       { &cmd_options_argp, 0, NULL, 90 },
+					       { 0 } };
+	const struct argp argp = {
+		.options = gen_table,
 		.parser = parse_gen,
 		.args_doc = "PORT",
 		.doc = "Sends generated framesto a port, at an exact "
@@ -447,18 +394,12 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 		       "latency.",
 		.children = children,
 	};
-	struct argp_option *options = all_options();
 	struct tr_filter *filter = NULL;
 	struct tr_spec *spec = NULL;
 	struct tr_spec_info info;
 	struct gen gen = { 0 };
 	int status;
 
-	if (!options) {
-		ho_err_set(err, -ENOMEM, "out of memory");
-		return CMD_FAILED;
-	}
-	argp.options = options;
 	o.common.err = err;
 	status = cmd_parse(&argp, argc, argv, &o, err);
 	if (status == CMD_DONE && check_options(&o) < 0)
@@ -471,7 +412,7 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 	if (o.filter && tr_filter_create(o.filter, &filter, err) < 0)
 		goto out;
 	gen.filter = filter;
-	if (make_spec(&o, &spec) < 0)
+	if (cmd_frame_spec(&o.frames, &spec, err) < 0)
 		goto out;
 	tr_spec_info(spec, &info);
 	gen.spec = spec;
@@ -482,6 +423,5 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 out:
 	tr_spec_destroy(spec);
 	tr_filter_destroy(filter);
-	free(options);
 	return status;
 }

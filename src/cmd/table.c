@@ -8,5 +8,6 @@ const struct cmd cmd_table[] = {
 	{ "patch", "forward frames between two ports, both ways", cmd_patch },
 	{ "ports", "list the kinds of ports and their options", cmd_ports },
 	{ "recv", "receive: counts, loss, order, latency, capture", cmd_recv },
+	{ "rr", "requests and replies: transactions a second, latency", cmd_rr },
 	{ NULL, NULL, NULL },
 };
