@@ -389,7 +389,7 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 		.options = gen_table,
 		.parser = parse_gen,
 		.args_doc = "PORT",
-		.doc = "Sends generated framesto a port, at an exact "
+		.doc = "Sends generated frames to a port, at an exact "
 		       "rate; with --recv also receives them and measures loss, order and "
 		       "latency.",
 		.children = children,

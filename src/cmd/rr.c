@@ -537,7 +537,13 @@ static int rr_main(struct rr *r, const struct rr_options *o, const struct tr_spe
 	}
 	if (rc < 0)
 		return cmd_status_of(rc);
-	return ms_report_check(&r->report, err) < 0 ? CMD_FAILED : CMD_DONE;
+	if (ms_report_check(&r->report, err) < 0)
+		return CMD_FAILED;
+	if (r->sum.failed && !r->sum.transactions) {
+		ho_err_set(err, -ETIMEDOUT, "no request was answered");
+		return CMD_FAILED;
+	}
+	return CMD_DONE;
 }
 
 /* The client's frames: stamped, UDP, in one buffer. */

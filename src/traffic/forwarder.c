@@ -135,29 +135,38 @@ static inline unsigned turn(struct held *a, struct held *b, enum tr_forward_mode
 	return got;
 }
 
+/* What the CPU's counter has advanced since *then; on the virtual clock it means nothing. */
+static inline uint64_t ticks_since(const struct rt *rt, uint64_t *then)
+{
+	uint64_t now = rt->is_virtual ? 0 : rt_tsc_read(), ticks = now - *then;
+
+	*then = now;
+	return ticks;
+}
+
 /* The loop, once for each mode so that the mode costs nothing in it. */
 static inline void run(struct tr_forwarder *f, struct held *h, const enum tr_forward_mode mode)
 {
 	struct rt *rt = f->config.rt;
 	struct port_rxq *rxq[2];
 	unsigned n_rxq = 0;
-	uint64_t idle_since = 0, moved = 0, then = rt_tsc_read();
+	uint64_t idle_since = 0, moved = 0, then = 0;
 
+	ticks_since(rt, &then);
 	for (unsigned i = 0; i < 2; i++) {
 		if (f->config.path[i].rxq)
 			rxq[n_rxq++] = f->config.path[i].rxq;
 	}
 	for (;;) {
 		unsigned got = turn(&h[0], &h[1], mode);
-		uint64_t now_ticks = rt_tsc_read(), now;
+		uint64_t ticks = ticks_since(rt, &then), now;
 
 		rt_spend(rt, RT_COST_POLL, 1);
 		rt_spend(rt, RT_COST_TX_FRAME, got);
 		moved += got;
 		if (ho_likely(got)) {
 			ho_ctr_add(&f->turns, 1);
-			ho_ctr_add(&f->busy_ticks, now_ticks - then);
-			then = now_ticks;
+			ho_ctr_add(&f->busy_ticks, ticks);
 			idle_since = 0;
 			if (ho_unlikely(tr_stop_asked(&f->stop)) ||
 			    (f->config.count && moved >= f->config.count) ||
@@ -165,8 +174,7 @@ static inline void run(struct tr_forwarder *f, struct held *h, const enum tr_for
 				break;
 			continue;
 		}
-		ho_ctr_add(&f->idle_ticks, now_ticks - then);
-		then = now_ticks;
+		ho_ctr_add(&f->idle_ticks, ticks);
 		for (unsigned i = 0; i < 2; i++) {
 			if (f->config.path[i].txq)
 				port_reap(f->config.path[i].txq);
@@ -180,7 +188,7 @@ static inline void run(struct tr_forwarder *f, struct held *h, const enum tr_for
 		} else if (!h[0].n && !h[1].n &&
 			   tr_rx_wait(&f->stop, rxq, n_rxq, f->config.end_ns)) {
 			ho_ctr_add(&f->sleeps, 1);
-			then = rt_tsc_read();
+			ticks_since(rt, &then);
 		}
 	}
 	for (unsigned i = 0; i < 2; i++) {

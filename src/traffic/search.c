@@ -3,8 +3,13 @@
 
 #include <math.h>
 
+#include "base/compiler.h"
+
 /* Below this nothing is searched for any more. */
 #define LOWEST_PPS 1.0
+/* Trials of one rate before it is believed to be too much, and a loss that needs no second look. */
+#define ATTEMPTS   3u
+#define CLEAR_LOSS 0.2
 
 struct search {
 	const struct tr_search_config *config;
@@ -34,13 +39,17 @@ static bool exhausted(const struct search *s)
 	return s->out->trials >= s->config->trials_max;
 }
 
-/* A trial that counts: repeated if it was bad. */
+/* A trial that counts: repeated while it is bad, but not so bad that no stall can be the cause. */
 static int judge(struct search *s, double pps, struct tr_search_trial *trial)
 {
-	int rc = one_trial(s, pps, false, trial);
+	int rc;
 
-	if (rc == 0 && !trial->good && !exhausted(s))
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
 		rc = one_trial(s, pps, false, trial);
+		if (rc < 0 || trial->good || trial->loss > s->config->loss + CLEAR_LOSS ||
+		    exhausted(s))
+			break;
+	}
 	return rc;
 }
 
@@ -75,7 +84,7 @@ int tr_search(const struct tr_search_config *config, tr_search_run run, tr_searc
 {
 	struct search s = { config, run, note, arg, out };
 	struct tr_search_trial trial, best = { 0 };
-	double low = 0, high, next;
+	double low = 0, high, next, step = 0;
 	bool holds = false;
 	int rc;
 
@@ -101,7 +110,8 @@ int tr_search(const struct tr_search_config *config, tr_search_run run, tr_searc
 			/* It did not hold: go on below it, not too far. */
 			high = low;
 			low = 0;
-			next = high * (1 - 3 * config->precision);
+			step = 2 * config->precision;
+			next = high * (1 - step);
 			continue;
 		}
 		rc = judge(&s, next, &trial);
@@ -110,13 +120,16 @@ int tr_search(const struct tr_search_config *config, tr_search_run run, tr_searc
 		if (trial.good) {
 			low = next;
 			best = trial;
+			step = 0;
 			/* A sender that cannot keep up has shown all it can do. */
 			if (trial.achieved_pps < next * (1 - 2 * config->precision))
 				high = next;
 		} else {
 			high = next;
+			step = HO_MIN(2 * step, 0.5);
 		}
-		next = (low + high) / 2;
+		/* Below a rate that did not hold: wider and wider steps down to one that does. */
+		next = step > 0 ? high * (1 - step) : (low + high) / 2;
 	}
 	return 0;
 }

@@ -3,9 +3,9 @@
  * The highest rate at which no more than a given part is lost (as RFC 2544's throughput, with a
  * loss that may be above 0): binary search over trials, and confirmation of what it finds.
  *
- * Real trials are noisy. A trial that loses too much is run once more before it is believed, so
- * that one stall does not halve the result; and the rate found must hold in `confirm` further
- * trials in a row, or the search goes on below it.
+ * Real trials are noisy. A trial that loses too much is run twice more before it is believed
+ * (unless it loses very much), so that a stall does not halve the result; and the rate found must
+ * hold in `confirm` further trials in a row, or the search goes on below it.
  */
 #ifndef HOLDOFF_TRAFFIC_SEARCH_H
 #define HOLDOFF_TRAFFIC_SEARCH_H
