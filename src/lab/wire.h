@@ -21,9 +21,9 @@
 #include "lab/rate.h"
 #include "lab/sim.h"
 
-#define LAB_FCS_BYTES       4
-#define LAB_FRAME_MIN_BYTES 60 /* without the FCS */
-#define LAB_WIRE_GAP_BYTES  20 /* preamble, start delimiter and inter-frame gap */
+#define LAB_FCS_BYTES       4u
+#define LAB_FRAME_MIN_BYTES 60u /* without the FCS */
+#define LAB_WIRE_GAP_BYTES  20u /* preamble, start delimiter and inter-frame gap */
 
 enum lab_frame_flags {
 	LAB_FRAME_BAD_FCS = 1 << 0, /* damaged on the way, or sent so */
