@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A 4-ary heap: half as deep as a binary one, and the four children of an entry lie in two cache
- * lines. Keys are copied into the heap, so sifting touches the events only to tell them their
- * new place.
+ * Two stages. The few earliest events are in a sorted array, the others in a 4-ary heap. Most
+ * events are scheduled for soon and run soon: they are put into the array and taken from its end,
+ * and never see the heap. The heap is half as deep as a binary one, and the four children of an
+ * entry lie in two cache lines. Keys are copied into both, so sorting touches no event but those
+ * that move in the heap, to tell them their place.
+ *
+ * Whenever any event is scheduled, the array holds the earliest; no event of the heap is earlier
+ * than any of the array.
  */
 #include "lab/sim.h"
 
@@ -10,13 +15,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct sim_slot {
-	sim_ps at;
-	uint64_t seq;
-	struct sim_event *ev;
-};
-
 #define SIM_ARITY 4
+#define IN_FRONT  UINT32_MAX /* `pos` of an event in the array */
 
 static inline bool earlier(const struct sim_slot *a, const struct sim_slot *b)
 {
@@ -63,7 +63,7 @@ static void sift_down(struct sim *sim, uint32_t i, const struct sim_slot *slot)
 
 static inline void refresh_quiet(struct sim *sim)
 {
-	sim_ps next = sim->n ? sim->heap[0].at : SIM_NEVER;
+	sim_ps next = sim->n_front ? sim->front[sim->n_front - 1].at : SIM_NEVER;
 	sim_ps past = sim->horizon == SIM_NEVER ? SIM_NEVER : sim->horizon + 1;
 
 	sim->quiet = HO_MIN(next, past);
@@ -94,6 +94,8 @@ void sim_destroy(struct sim *sim)
 		return;
 	for (uint32_t i = 0; i < sim->n; i++)
 		sim->heap[i].ev->pos = 0;
+	for (uint32_t i = 0; i < sim->n_front; i++)
+		sim->front[i].ev->pos = 0;
 	free(sim->heap);
 	free(sim);
 }
@@ -110,29 +112,14 @@ static void grow(struct sim *sim)
 	sim->room *= 2;
 }
 
-void sim_schedule(struct sim *sim, struct sim_event *ev, sim_ps at)
+static void heap_push(struct sim *sim, const struct sim_slot *slot)
 {
-	struct sim_slot slot = { .at = HO_MAX(at, sim->now), .seq = ++sim->seq, .ev = ev };
-
-	ev->at = slot.at;
-	ev->seq = slot.seq;
-	if (ev->pos) {
-		uint32_t i = ev->pos - 1;
-
-		/* The sequence number is new, so at the same time it moves back. */
-		if (slot.at < sim->heap[i].at)
-			sift_up(sim, i, &slot);
-		else
-			sift_down(sim, i, &slot);
-	} else {
-		if (ho_unlikely(sim->n == sim->room))
-			grow(sim);
-		sift_up(sim, sim->n++, &slot);
-	}
-	refresh_quiet(sim);
+	if (ho_unlikely(sim->n == sim->room))
+		grow(sim);
+	sift_up(sim, sim->n++, slot);
 }
 
-static void take_out(struct sim *sim, uint32_t i)
+static void heap_remove(struct sim *sim, uint32_t i)
 {
 	struct sim_slot last = sim->heap[--sim->n];
 
@@ -144,28 +131,99 @@ static void take_out(struct sim *sim, uint32_t i)
 		sift_down(sim, i, &last);
 }
 
+/* The array is empty: the heap's first moves up. */
+static void refill(struct sim *sim)
+{
+	if (!sim->n)
+		return;
+	sim->front[0] = sim->heap[0];
+	sim->n_front = 1;
+	heap_remove(sim, 0);
+	sim->front[0].ev->pos = IN_FRONT;
+}
+
+/* The slot's sequence number is the highest: among equal times it is the last. */
+static void insert(struct sim *sim, const struct sim_slot *slot)
+{
+	struct sim_slot *front = sim->front;
+	uint32_t i = sim->n_front;
+
+	if (sim->n && slot->at >= sim->heap[0].at) {
+		heap_push(sim, slot);
+		return;
+	}
+	if (i == SIM_FRONT) {
+		if (slot->at >= front[0].at) {
+			heap_push(sim, slot);
+			return;
+		}
+		/* The latest of the array makes room. */
+		heap_push(sim, &front[0]);
+		for (i = 0; i + 1 < SIM_FRONT && front[i + 1].at > slot->at; i++)
+			front[i] = front[i + 1];
+	} else {
+		for (; i && front[i - 1].at <= slot->at; i--)
+			front[i] = front[i - 1];
+		sim->n_front++;
+	}
+	front[i] = *slot;
+	slot->ev->pos = IN_FRONT;
+}
+
+static void remove_event(struct sim *sim, struct sim_event *ev)
+{
+	uint32_t i = 0;
+
+	if (ev->pos != IN_FRONT) {
+		heap_remove(sim, ev->pos - 1);
+		ev->pos = 0;
+		return;
+	}
+	ev->pos = 0;
+	while (sim->front[i].ev != ev)
+		i++;
+	sim->n_front--;
+	for (; i < sim->n_front; i++)
+		sim->front[i] = sim->front[i + 1];
+	if (!sim->n_front)
+		refill(sim);
+}
+
+void sim_schedule(struct sim *sim, struct sim_event *ev, sim_ps at)
+{
+	struct sim_slot slot = { .at = HO_MAX(at, sim->now), .seq = ++sim->seq, .ev = ev };
+
+	ev->at = slot.at;
+	ev->seq = slot.seq;
+	if (ev->pos)
+		remove_event(sim, ev);
+	insert(sim, &slot);
+	refresh_quiet(sim);
+}
+
 void sim_cancel(struct sim *sim, struct sim_event *ev)
 {
 	if (!ev->pos)
 		return;
-	take_out(sim, ev->pos - 1);
-	ev->pos = 0;
+	remove_event(sim, ev);
 	refresh_quiet(sim);
 }
 
 sim_ps sim_next(const struct sim *sim)
 {
-	return sim->n ? sim->heap[0].at : SIM_NEVER;
+	return sim->n_front ? sim->front[sim->n_front - 1].at : SIM_NEVER;
 }
 
 /* Calls the function last: it may switch to another stack and come back much later. */
 static inline void run_first(struct sim *sim)
 {
-	struct sim_event *ev = sim->heap[0].ev;
+	const struct sim_slot *first = &sim->front[--sim->n_front];
+	struct sim_event *ev = first->ev;
 
-	sim->now = sim->heap[0].at;
-	take_out(sim, 0);
+	sim->now = first->at;
 	ev->pos = 0;
+	if (!sim->n_front)
+		refill(sim);
 	refresh_quiet(sim);
 	sim->events++;
 	sim_digest_add(sim, ev->at ^ ev->seq << 40);
@@ -192,7 +250,7 @@ void sim_run_until(struct sim *sim, sim_ps until)
 	sim->horizon = until;
 	refresh_quiet(sim);
 	run_pokes(sim);
-	while (sim->n && sim->heap[0].at <= until) {
+	while (sim_next(sim) <= until && sim->n_front) {
 		run_first(sim);
 		run_pokes(sim);
 	}
@@ -204,7 +262,7 @@ void sim_run_until(struct sim *sim, sim_ps until)
 bool sim_step(struct sim *sim)
 {
 	run_pokes(sim);
-	if (!sim->n)
+	if (!sim->n_front)
 		return false;
 	run_first(sim);
 	return true;
@@ -218,9 +276,9 @@ enum sim_advance sim_advance(struct sim *sim, sim_ps target, const uint32_t *sto
 		run_pokes(sim);
 		if (*stop)
 			return SIM_STOPPED;
-		if (!sim->n || sim->heap[0].at > limit)
+		if (!sim->n_front || sim->front[sim->n_front - 1].at > limit)
 			break;
-		if (sim->heap[0].ev->outer)
+		if (sim->front[sim->n_front - 1].ev->outer)
 			return SIM_BLOCKED;
 		run_first(sim);
 	}

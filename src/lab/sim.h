@@ -31,7 +31,7 @@ typedef uint64_t sim_ps;
 struct sim_event {
 	sim_ps at;             /* when it runs */
 	uint64_t seq;          /* order among equals */
-	uint32_t pos;          /* place in the queue + 1; 0 = not scheduled */
+	uint32_t pos;          /* the queue's; 0 = not scheduled */
 	bool outer;            /* only the outer loop may run it: it enters a coroutine */
 	void (*fn)(void *arg); /* may schedule and cancel; may not let time pass unless `outer` */
 	void *arg;
@@ -54,7 +54,14 @@ struct sim_poke {
 	struct sim_poke *next;
 };
 
-struct sim_slot; /* an entry of the heap */
+/* An entry of the queue. */
+struct sim_slot {
+	sim_ps at;
+	uint64_t seq;
+	struct sim_event *ev;
+};
+
+#define SIM_FRONT 8 /* earliest events kept sorted */
 
 /* Private to sim.c and the inline functions below. */
 struct sim {
@@ -65,6 +72,8 @@ struct sim {
 	int poked;      /* sim_poke was called */
 	uint32_t n, room;
 	struct sim_slot *heap;
+	uint32_t n_front;
+	struct sim_slot front[SIM_FRONT]; /* the last is the earliest */
 	uint64_t seq;
 	uint64_t digest;
 	uint64_t events; /* run so far */
