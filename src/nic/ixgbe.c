@@ -213,6 +213,9 @@ static void spacing(struct port_rxq *q, uint32_t ns)
 {
 	struct ixgbe_dev *dev = dev_of(q->port);
 
+	/* Batches of descriptors are flushed by the interval's timer: there must be one. */
+	if (!ns && dev->txq[q->index]->wthresh > 1)
+		ns = IXGBE_WTHRESH_1_BELOW_NS;
 	if (dev->spacing_ns[q->index] == ns)
 		return;
 	dev->spacing_ns[q->index] = ns;
@@ -322,6 +325,10 @@ static int set_param(struct port *port, const char *name, uint64_t value, struct
 		rc = check_usecs(value, err);
 		if (rc < 0)
 			return rc;
+		if (!value && dev->started && dev->txq[0]->wthresh > 1)
+			return ho_err_set(err, -EBUSY,
+					  "rx-usecs 0 needs descriptors written back singly: open "
+					  "the port with it, or use 2");
 		dev->rx_usecs = (uint32_t)value;
 		for (unsigned i = 0; i < dev->queues; i++)
 			spacing(&dev->rxq[i]->q, usecs_to_spacing(dev->rx_usecs));

@@ -73,8 +73,9 @@ struct ixgbe_txq {
 	union ixgbe_tx_desc *ring;
 	struct ixgbe_txbuf *state;
 	struct nic_dma dma;
-	uint32_t size; /* descriptors */
-	uint32_t tail; /* TDT's register offset */
+	uint32_t size;    /* descriptors */
+	uint32_t tail;    /* TDT's register offset */
+	uint32_t wthresh; /* TXDCTL: descriptors written back at a time */
 
 	/* tx writes these */
 	uint32_t use_at HO_CACHE_ALIGNED;

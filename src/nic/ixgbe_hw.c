@@ -88,6 +88,15 @@ void ixgbe_hw_stop(struct ixgbe_dev *dev)
 	wait_bits(dev, IXGBE_CTRL, IXGBE_CTRL_RST, 0, 10, MS);
 }
 
+/* The EEPROM's address is in the first receive address register after reset (8.2.3.7.9). */
+static void read_address(struct ixgbe_dev *dev)
+{
+	uint32_t lo = rd(dev, IXGBE_RAL(0)), hi = rd(dev, IXGBE_RAH(0));
+
+	for (unsigned i = 0; i < 6; i++)
+		dev->port.mac[i] = (uint8_t)(i < 4 ? lo >> (8 * i) : hi >> (8 * (i - 4)));
+}
+
 int ixgbe_hw_reset(struct ixgbe_dev *dev, struct ho_err *err)
 {
 	ixgbe_hw_stop(dev);
@@ -105,6 +114,7 @@ int ixgbe_hw_reset(struct ixgbe_dev *dev, struct ho_err *err)
 	if (!wait_bits(dev, IXGBE_RDRXCTL, IXGBE_RDRXCTL_DMAIDONE, IXGBE_RDRXCTL_DMAIDONE, 100, MS))
 		return ho_err_set(err, -EIO, "%s: the chip does not finish its DMA initialisation",
 				  dev->bus->name);
+	read_address(dev);
 	return 0;
 }
 
@@ -234,10 +244,6 @@ static void init_stats(struct ixgbe_dev *dev)
 
 void ixgbe_hw_init(struct ixgbe_dev *dev)
 {
-	uint32_t lo = rd(dev, IXGBE_RAL(0)), hi = rd(dev, IXGBE_RAH(0));
-
-	for (unsigned i = 0; i < 6; i++)
-		dev->port.mac[i] = (uint8_t)(i < 4 ? lo >> (8 * i) : hi >> (8 * (i - 4)));
 	init_stats(dev);
 	forget_stats(dev);
 	init_rx(dev);
@@ -262,7 +268,7 @@ void ixgbe_hw_spacing(struct ixgbe_dev *dev, unsigned vector, uint32_t ns)
 static void start_txq(struct ixgbe_dev *dev, struct ixgbe_txq *t, unsigned i)
 {
 	/* Without moderation each frame's interrupt must find its descriptor written back. */
-	uint32_t wthresh = dev->spacing_ns[i] < IXGBE_WTHRESH_1_BELOW_NS ? 1 : IXGBE_WTHRESH;
+	t->wthresh = dev->spacing_ns[i] < IXGBE_WTHRESH_1_BELOW_NS ? 1 : IXGBE_WTHRESH;
 
 	wr(dev, IXGBE_TDBAL(i), (uint32_t)t->dma.iova);
 	wr(dev, IXGBE_TDBAH(i), (uint32_t)(t->dma.iova >> 32));
@@ -274,7 +280,7 @@ static void start_txq(struct ixgbe_dev *dev, struct ixgbe_txq *t, unsigned i)
 	wr(dev, IXGBE_TDWBAH(i), 0);
 	wr(dev, IXGBE_TXDCTL(i),
 	   IXGBE_TXDCTL_ENABLE | IXGBE_TXDCTL_PTHRESH(IXGBE_PTHRESH) |
-		   IXGBE_TXDCTL_HTHRESH(IXGBE_HTHRESH) | IXGBE_TXDCTL_WTHRESH(wthresh));
+		   IXGBE_TXDCTL_HTHRESH(IXGBE_HTHRESH) | IXGBE_TXDCTL_WTHRESH(t->wthresh));
 }
 
 static void start_rxq(struct ixgbe_dev *dev, struct ixgbe_rxq *r, unsigned i)

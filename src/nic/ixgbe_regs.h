@@ -74,7 +74,7 @@
 #define IXGBE_IVAR_MISC         0x00A00 /* byte 0: TCP timer, byte 1: other causes */
 #define IXGBE_GPIE              0x00898
 #define IXGBE_GPIE_MSIX_MODE    (1u << 4)  /* several vectors */
-#define IXGBE_GPIE_OCD          (1u << 5)  /* other causes are cleared by write, not by read */
+#define IXGBE_GPIE_OCD          (1u << 5)  /* reading EICR clears bits 16..29 only */
 #define IXGBE_GPIE_EIAME        (1u << 30) /* EIAM works on MSI-X messages */
 #define IXGBE_GPIE_PBA_SUPPORT  (1u << 31) /* pending bits per vector */
 

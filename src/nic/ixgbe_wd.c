@@ -156,13 +156,12 @@ void ixgbe_wd_look(struct ixgbe_dev *dev)
 			rearm(dev, i);
 }
 
-/* Vector `queues`: GPIE.OCD is set, so causes are cleared by writing them back. */
+/* Vector `queues`: with GPIE.OCD reading clears these causes and leaves the pairs' alone. */
 static void other_irq(void *arg)
 {
 	struct ixgbe_dev *dev = arg;
-	uint32_t cause = nic_read32(dev->bus, IXGBE_EICR) & ~IXGBE_EICR_RTX_QUEUE;
+	uint32_t cause = nic_read32(dev->bus, IXGBE_EICR);
 
-	nic_write32(dev->bus, IXGBE_EICR, cause);
 	if (cause & IXGBE_EICR_LSC)
 		rt_event_signal(dev->rt, dev->wd_event);
 	nic_write32(dev->bus, IXGBE_EIMS, IXGBE_EICR_LSC);

@@ -623,6 +623,10 @@ static void test_registers_after_start(void **state)
 		assert_int_equal(*fake_reg(f, IXGBE_EITR(i)), 0x80000078);
 		assert_int_equal(*fake_reg(f, IXGBE_DCA_RXCTRL(i)), 0);
 	}
+	/* Written back in batches: only an interval's timer flushes them, so 0 is refused. */
+	assert_int_equal(b.port->ops->set_param(b.port, "rx-usecs", 0, &b.err), -EBUSY);
+	b.port->ops->spacing(b.port->rxq[0], 0);
+	assert_int_equal(*fake_reg(f, IXGBE_EITR(0)), 0x80000008);
 	assert_int_equal(*fake_reg(f, IXGBE_IVAR(0)), 0x81818080);
 	assert_int_equal(*fake_reg(f, IXGBE_IVAR(1)), 0x83838282);
 	assert_int_equal(*fake_reg(f, IXGBE_IVAR_MISC), 0x8400);
