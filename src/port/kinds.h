@@ -11,5 +11,6 @@ extern const struct port_kind port_kind_null;
 extern const struct port_kind port_kind_packet;
 extern const struct port_kind port_kind_pcap;
 extern const struct port_kind port_kind_tap;
+extern const struct port_kind port_kind_xdp;
 
 #endif

@@ -17,6 +17,7 @@ const struct port_kind *const port_kinds[] = {
 	&port_kind_packet,
 	&port_kind_pcap,
 	&port_kind_tap,
+	&port_kind_xdp,
 	NULL,
 };
 

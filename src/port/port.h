@@ -52,6 +52,8 @@
 	X(RX_XDP_DROPPED, "rx_xdp_dropped", "AF_XDP: the kernel dropped it before the socket")    \
 	X(RX_LINK, "rx_link", "the interface counted it as dropped or missed on receive")         \
 	X(RX_FILTERED, "rx_filtered", "a filter that was asked for did not match")                \
+	X(RX_NO_QUEUE, "rx_no_queue",                                                             \
+	  "arrived on a queue that this port does not use; the kernel has it")                    \
 	X(RX_CLOSED, "rx_closed", "still queued when the port was closed")                        \
 	X(RX_RESET, "rx_reset", "received but not yet taken when the chip was reset")             \
 	X(TX_RING_FULL, "tx_ring_full", "the transmit ring was full and the sender did not wait") \

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The XDP program of port xdp: frames go to the socket of their queue, except those that the
+ * kernel keeps.
+ *
+ *   xdp_main --- ARP, ND, ICMP to us -------------------------------> kernel
+ *      |
+ *      +-- no filter --> take() --+-- socket on this queue ---------> XSKMAP
+ *      |                          +-- none -------------------------> kernel
+ *      +-- tail call --> filter (xdp_filter.c) --+-- match: xdp_take (as take())
+ *                                                +-- else: xdp_unmatched --> kernel
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "xdp_shared.h"
+
+#define VLAN_TAGS_MAX 2
+#define ND_FIRST      133 /* router solicitation; RFC 4861 section 4 */
+#define ND_LAST       137 /* redirect */
+
+const volatile __u32 keep = XDP_KEEP_LOCAL;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, XDP_QUEUES_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} sockets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, XDP_STEPS);
+	__type(key, __u32);
+	__type(value, __u32);
+} steps SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, XDP_COUNTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counts SEC(".maps");
+
+/* This host's addresses; an IPv4 address has 12 zero bytes in front. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct in6_addr);
+	__type(value, __u8);
+} own_addresses SEC(".maps");
+
+/* Does the frame carry the mark of our generator? Only asked of frames that are not taken. */
+static bool stamped(struct xdp_md *ctx)
+{
+	__u64 len = bpf_xdp_get_buff_len(ctx);
+	__be16 magic = 0;
+
+	if (len < ETH_HLEN + XDP_STAMP_BYTES || len > 65600)
+		return false;
+	if (bpf_xdp_load_bytes(ctx, len - XDP_STAMP_BYTES, &magic, sizeof(magic)) < 0)
+		return false;
+	return magic == bpf_htons(XDP_STAMP_MAGIC);
+}
+
+static int leave(enum xdp_count why, bool is_stamped)
+{
+	__u32 key = why;
+	__u64 *count = bpf_map_lookup_elem(&counts, &key);
+
+	if (count)
+		++*count;
+	if (is_stamped) {
+		key += XDP_COUNT_STAMPED_KEPT - XDP_COUNT_KEPT;
+		count = bpf_map_lookup_elem(&counts, &key);
+		if (count)
+			++*count;
+	}
+	return XDP_PASS;
+}
+
+/* The socket of the queue, or the kernel when there is none. */
+static __always_inline int take(struct xdp_md *ctx)
+{
+	long verdict = bpf_redirect_map(&sockets, ctx->rx_queue_index, XDP_PASS);
+
+	if (verdict == XDP_REDIRECT)
+		return verdict;
+	return leave(XDP_COUNT_NO_SOCKET, stamped(ctx));
+}
+
+/* ICMP to one of our addresses is the kernel's, unless a generator of ours made it. */
+static bool is_own(struct xdp_md *ctx, const struct in6_addr *address)
+{
+	return keep == XDP_KEEP_LOCAL && bpf_map_lookup_elem(&own_addresses, address) &&
+	       !stamped(ctx);
+}
+
+static __always_inline bool kernel_keeps(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	void *l3 = eth + 1;
+	__be16 type;
+
+	if (l3 > end)
+		return false;
+	type = eth->h_proto;
+#pragma unroll
+	for (int i = 0; i < VLAN_TAGS_MAX; i++) {
+		if (type != bpf_htons(ETH_P_8021Q) && type != bpf_htons(ETH_P_8021AD))
+			break;
+		if (l3 + 4 > end)
+			return false;
+		type = *(__be16 *)(l3 + 2);
+		l3 += 4;
+	}
+	if (type == bpf_htons(ETH_P_ARP))
+		return true;
+	if (type == bpf_htons(ETH_P_IP)) {
+		struct iphdr *ip = l3;
+		struct in6_addr address = { 0 };
+
+		if ((void *)(ip + 1) > end || ip->protocol != IPPROTO_ICMP)
+			return false;
+		address.in6_u.u6_addr32[3] = ip->daddr;
+		return is_own(ctx, &address);
+	}
+	if (type == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6hdr *ip = l3;
+		struct in6_addr address;
+		__u8 *icmp = (__u8 *)(ip + 1);
+
+		if ((void *)(icmp + 1) > end || ip->nexthdr != IPPROTO_ICMPV6)
+			return false;
+		if (*icmp >= ND_FIRST && *icmp <= ND_LAST)
+			return true;
+		address = ip->daddr;
+		return is_own(ctx, &address);
+	}
+	return false;
+}
+
+SEC("xdp.frags")
+int xdp_main(struct xdp_md *ctx)
+{
+	if (keep != XDP_KEEP_NOTHING && kernel_keeps(ctx))
+		return leave(XDP_COUNT_KEPT, stamped(ctx));
+	/* Goes on here when there is no filter. */
+	bpf_tail_call(ctx, &steps, XDP_STEP_FILTER);
+	return take(ctx);
+}
+
+SEC("xdp.frags")
+int xdp_take(struct xdp_md *ctx)
+{
+	return take(ctx);
+}
+
+SEC("xdp.frags")
+int xdp_unmatched(struct xdp_md *ctx)
+{
+	return leave(XDP_COUNT_UNMATCHED, stamped(ctx));
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the XDP programs and the port that loads them agree on. Included from both sides. */
+#ifndef HOLDOFF_PORT_XDP_SHARED_H
+#define HOLDOFF_PORT_XDP_SHARED_H
+
+#define XDP_QUEUES_MAX 64 /* receive queues with a socket: entries of the XSKMAP */
+
+/* What the kernel keeps although no filter says so. */
+enum xdp_keep {
+	XDP_KEEP_LOCAL,     /* ARP, ND, and ICMP to this host's own addresses */
+	XDP_KEEP_NEIGHBOUR, /* ARP and ND */
+	XDP_KEEP_NOTHING,
+};
+
+/* Counters of the program, one per CPU each. */
+enum xdp_count {
+	XDP_COUNT_KEPT,             /* left to the kernel: ARP, ND, ICMP to us */
+	XDP_COUNT_UNMATCHED,        /* left to the kernel: the filter does not want it */
+	XDP_COUNT_NO_SOCKET,        /* left to the kernel: no socket on its queue */
+	XDP_COUNT_STAMPED_KEPT,     /* of these three: frames of a generator of ours */
+	XDP_COUNT_STAMPED_UNMATCHED,
+	XDP_COUNT_STAMPED_NO_SOCKET,
+	XDP_COUNTS,
+};
+
+/* Entries of the program array. */
+enum xdp_step {
+	XDP_STEP_FILTER,    /* the translated filter; absent without one */
+	XDP_STEP_TAKE,      /* it matched: to the socket */
+	XDP_STEP_UNMATCHED, /* it did not: to the kernel */
+	XDP_STEPS,
+};
+
+/*
+ * The generator's mark (traffic/stamp.h): the first two of the last 16 bytes. A frame that carries
+ * it and goes to the kernel is missing in somebody's balance, so it is counted apart.
+ */
+#define XDP_STAMP_BYTES 16
+#define XDP_STAMP_MAGIC 0x686f
+
+/* Frames that the live-frames program can be handed at once; a power of two. */
+#define XDP_LIVE_FRAMES 2048
+
+#endif
