@@ -148,7 +148,7 @@ static __always_inline bool kernel_keeps(struct xdp_md *ctx)
 	return false;
 }
 
-SEC("xdp.frags")
+SEC("xdp")
 int xdp_main(struct xdp_md *ctx)
 {
 	if (keep != XDP_KEEP_NOTHING && kernel_keeps(ctx))
@@ -158,13 +158,13 @@ int xdp_main(struct xdp_md *ctx)
 	return take(ctx);
 }
 
-SEC("xdp.frags")
+SEC("xdp")
 int xdp_take(struct xdp_md *ctx)
 {
 	return take(ctx);
 }
 
-SEC("xdp.frags")
+SEC("xdp")
 int xdp_unmatched(struct xdp_md *ctx)
 {
 	return leave(XDP_COUNT_UNMATCHED, stamped(ctx));

@@ -402,8 +402,9 @@ static int open_queue(struct xdp_port *port, unsigned i, uint16_t bind_flags, st
 	return rc;
 }
 
-/* Attaches the program and binds all sockets in this mode, or leaves nothing behind. */
-static int try_mode(struct xdp_port *port, enum xdp_mode mode, struct ho_err *err)
+/* Attaches the program and binds all sockets in this mode, or leaves nothing behind; *hopeless: no
+ * other mode can help. */
+static int try_mode(struct xdp_port *port, enum xdp_mode mode, bool *hopeless, struct ho_err *err)
 {
 	uint16_t flags = modes[mode].bind_flags;
 	unsigned queues = HO_MAX(port->base.n_rxq, port->base.n_txq);
@@ -414,9 +415,15 @@ static int try_mode(struct xdp_port *port, enum xdp_mode mode, struct ho_err *er
 		flags |= XDP_USE_NEED_WAKEUP;
 	if (port->sg)
 		flags |= XDP_USE_SG;
-	if (program)
+	if (program) {
 		rc = xdp_prog_load(port, port->rx ? port->filter : NULL, &port->prog, err);
-	if (rc == 0 && program)
+		if (rc < 0) {
+			/* In another mode it would be the same. */
+			*hopeless = true;
+			return rc;
+		}
+	}
+	if (program)
 		rc = xdp_prog_attach(port->prog, port, modes[mode].generic, err);
 	for (unsigned i = 0; rc == 0 && i < queues; i++)
 		rc = open_queue(port, i, flags, err);
@@ -460,6 +467,7 @@ static int choose_mode(struct xdp_port *port, struct ho_err *err)
 	enum xdp_mode want = port->opts.mode;
 	enum xdp_mode from = want == XDP_MODE_AUTO ? XDP_MODE_ZERO_COPY : want;
 	enum xdp_mode to = want == XDP_MODE_AUTO ? XDP_MODE_GENERIC : want;
+	bool hopeless = false;
 	int rc = 0;
 
 	if (port->live && !(features & (LX_XDP_NDO_XMIT | LX_XDP_UNKNOWN)))
@@ -478,13 +486,13 @@ static int choose_mode(struct xdp_port *port, struct ho_err *err)
 			(mode == XDP_MODE_COPY ? ho_note : ho_verbose)("%s: %s", name, why);
 			continue;
 		}
-		rc = try_mode(port, mode, err);
+		rc = try_mode(port, mode, &hopeless, err);
 		if (rc == 0) {
 			if (!port->live || port->rx)
 				ho_note("%s: %s", name, modes[mode].says);
 			return 0;
 		}
-		if (rc == -EBUSY || rc == -EPERM || rc == -ENODEV || mode == to)
+		if (hopeless || rc == -EBUSY || rc == -EPERM || rc == -ENODEV || mode == to)
 			return rc;
 		ho_note("%s: no %s: %s", name, modes[mode].says, err->text);
 	}

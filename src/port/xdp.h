@@ -164,9 +164,17 @@ bool xdp_sock_zero_copy(const struct xdp_sock *sock);
 unsigned xdp_rx(struct port_rxq *base, struct pk_slot *slots, unsigned n);
 unsigned xdp_tx(struct port_txq *base, struct pk_slot *slots, unsigned n);
 unsigned xdp_reap(struct port_txq *base);
+/*
+ * Makes a frame of n slots ready for a wire that does nothing for it: puts its VLAN tag in and
+ * completes its checksum. *bytes is its length. Returns why it cannot be sent, PORT_DROP_COUNT if
+ * it can.
+ */
+enum port_drop xdp_finish_frame(const struct port_txq *q, struct pk_slot *slots, unsigned n,
+				uint32_t *bytes);
 /* Tops the fill ring up from the queue's cache. */
 void xdp_fill(struct xdp_rxq *q);
-/* After the sockets are closed: gives back what the kernel still had; returns sent frames. */
+/* After the sockets are closed: gives back what the kernel still had; of sent ones, how many
+ * frames. */
 void xdp_take_back_rx(struct xdp_rxq *q);
 uint64_t xdp_take_back_tx(struct xdp_txq *q);
 

@@ -14,7 +14,7 @@
 /* libpcap's classic instruction and program have the names of the kernel's and libbpf's. */
 #define bpf_insn    classic
 #define bpf_program classic_program
-#include <pcap/pcap.h>
+#include "port/bpf.h"
 #undef bpf_insn
 #undef bpf_program
 
@@ -165,6 +165,9 @@ static int translate_jump(struct xlate *x, const struct classic *c, uint32_t i)
 	uint8_t op = BPF_OP(c->code), src = BPF_SRC(c->code);
 
 	if (op == BPF_JA) {
+		/* Only libpcap's "protochain" jumps back. */
+		if ((int32_t)c->k < 0)
+			return -ELOOP;
 		emit_jump(x, BPF_JMP | BPF_JA, 0, 0, 0, i + 1 + c->k);
 		return 0;
 	}
@@ -310,26 +313,12 @@ static int translate(struct xlate *x, const struct classic *c, uint32_t n, int s
 	return fix_jumps(x, accept, reject, n);
 }
 
-static int compile(const char *expression, struct classic_program *out, struct ho_err *err)
-{
-	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, 65535);
-	int rc = 0;
-
-	if (!pcap)
-		return ho_err_set(err, -ENOMEM, "out of memory for libpcap");
-	if (pcap_compile(pcap, out, expression, 1, PCAP_NETMASK_UNKNOWN) < 0)
-		rc = ho_err_set(err, -EINVAL, "filter '%s': %s; 'man pcap-filter' has the language",
-				expression, pcap_geterr(pcap));
-	pcap_close(pcap);
-	return rc;
-}
-
 int xdp_filter_translate(const char *expression, int steps_fd, struct bpf_insn **out, size_t *n,
 			 struct ho_err *err)
 {
 	struct classic_program program = { 0 };
 	struct xlate x = { 0 };
-	int rc = compile(expression, &program, err);
+	int rc = port_bpf_compile(expression, &program, err);
 
 	if (rc < 0)
 		return rc;
@@ -342,9 +331,11 @@ int xdp_filter_translate(const char *expression, int steps_fd, struct bpf_insn *
 	}
 	rc = translate(&x, program.bf_insns, program.bf_len, steps_fd);
 	if (rc < 0) {
-		ho_err_set(err, rc, "filter '%s': %s", expression,
-			   rc == -E2BIG ? "too long for a BPF program"
-					: "uses something that XDP cannot do");
+		rc = ho_err_set(err, -EINVAL, "filter '%s': %s", expression,
+				rc == -E2BIG ? "too long for a BPF program"
+				: rc == -ELOOP
+					? "'protochain' needs a loop, which XDP filters cannot have"
+					: "uses something that XDP filters cannot do");
 		goto out;
 	}
 	*out = x.out;

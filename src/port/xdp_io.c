@@ -14,11 +14,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "packet/csum.h"
 #include "port/xdp.h"
 
 #define REAP_MAX       PK_CACHE_BULK
 #define HUGE_PAGE_LOG2 21
 #define ETHERNET_BYTES 14
+#define VLAN_BYTES     4
+#define ETHERTYPE_VLAN 0x8100
 
 /* Which buffer an address in the arena is in. Strides are multiples of 64: 32 bits hold both. */
 static inline uint32_t buffer_at(uint64_t addr, uint32_t stride)
@@ -199,16 +202,37 @@ static void kick(struct xdp_txq *q)
 		port_drop(&q->base.ctr, PORT_DROP_TX_PEER_FULL, dropped);
 }
 
-/* Why a frame of so many slots cannot be sent here, PORT_DROP_COUNT if it can. */
-static enum port_drop refuse(const struct xdp_txq *q, const struct pk_slot *slots, unsigned n)
+/* Puts the tag that travels beside the frame into it, 4 bytes further ahead in the buffer. */
+static bool insert_tag(const struct pk_arena *arena, struct pk_slot *slot)
 {
-	uint32_t bytes = n == 1 ? slots->len : pk_frame_bytes(slots, n);
+	uint8_t *from = pk_data(arena, slot), *to = from - VLAN_BYTES;
+	uint16_t tag[2] = { htobe16(ETHERTYPE_VLAN), htobe16(slot->vlan) };
 
-	if (ho_unlikely(slots->flags & (PK_TSO | PK_CSUM_PARTIAL | PK_VLAN)))
-		return PORT_DROP_TX_BAD_FRAME;
-	if (ho_unlikely(bytes < ETHERNET_BYTES))
+	if (slot->off < VLAN_BYTES || slot->len < ETHERNET_BYTES)
+		return false;
+	memmove(to, from, 12);
+	memcpy(to + 12, tag, sizeof(tag));
+	slot->off -= VLAN_BYTES;
+	slot->len += VLAN_BYTES;
+	slot->flags &= (uint16_t)~PK_VLAN;
+	return true;
+}
+
+enum port_drop xdp_finish_frame(const struct port_txq *q, struct pk_slot *slots, unsigned n,
+				uint32_t *bytes)
+{
+	if (ho_unlikely(slots->flags & (PK_TSO | PK_CSUM_PARTIAL | PK_VLAN))) {
+		if (slots->flags & PK_TSO)
+			return PORT_DROP_TX_BAD_FRAME;
+		if (slots->flags & PK_CSUM_PARTIAL && pk_csum_complete(q->arena, slots, n) < 0)
+			return PORT_DROP_TX_BAD_FRAME;
+		if (slots->flags & PK_VLAN && !insert_tag(q->arena, slots))
+			return PORT_DROP_TX_BAD_FRAME;
+	}
+	*bytes = n == 1 ? slots->len : pk_frame_bytes(slots, n);
+	if (ho_unlikely(*bytes < ETHERNET_BYTES))
 		return PORT_DROP_TX_TOO_SHORT;
-	if (ho_unlikely(bytes > q->base.port->max_frame || n > q->max_slots))
+	if (ho_unlikely(*bytes > q->port->max_frame))
 		return PORT_DROP_TX_TOO_LONG;
 	return PORT_DROP_COUNT;
 }
@@ -274,9 +298,12 @@ unsigned xdp_tx(struct port_txq *base, struct pk_slot *slots, unsigned n)
 	n = port_whole_frames(slots, n, room);
 	for (unsigned i = 0, used; i < n; i += used) {
 		enum port_drop why;
+		uint32_t bytes;
 
 		used = slots[i].flags & PK_MORE ? pk_frame_slots(slots + i, n - i) : 1;
-		why = refuse(q, slots + i, used);
+		why = xdp_finish_frame(base, slots + i, used, &bytes);
+		if (ho_unlikely(used > q->max_slots) && why == PORT_DROP_COUNT)
+			why = PORT_DROP_TX_TOO_LONG;
 		for (unsigned s = i; ho_unlikely(q->zero_copy) && s < i + used; s++) {
 			if (why == PORT_DROP_COUNT && !uncross(q, &slots[s]))
 				why = PORT_DROP_TX_NO_BUFFER;

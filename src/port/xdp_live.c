@@ -46,7 +46,6 @@
  * some to spare.
  */
 #define FRAME_MAX 3200
-#define ETHERNET_BYTES 14
 
 #ifndef BPF_F_TEST_XDP_LIVE_FRAMES
 #define BPF_F_TEST_XDP_LIVE_FRAMES (1U << 1)
@@ -135,17 +134,11 @@ unsigned xdp_live_tx(struct port_txq *base, struct pk_slot *slots, unsigned n)
 
 	n = port_whole_frames(slots, n, n);
 	for (unsigned i = 0, used; i < n; i += used) {
-		enum port_drop why = PORT_DROP_COUNT;
+		enum port_drop why;
 		uint32_t bytes;
 
 		used = slots[i].flags & PK_MORE ? pk_frame_slots(slots + i, n - i) : 1;
-		bytes = pk_frame_bytes(slots + i, used);
-		if (slots[i].flags & (PK_TSO | PK_CSUM_PARTIAL | PK_VLAN))
-			why = PORT_DROP_TX_BAD_FRAME;
-		else if (bytes < ETHERNET_BYTES)
-			why = PORT_DROP_TX_TOO_SHORT;
-		else if (bytes > HO_MIN(base->port->max_frame, live->frame_max))
-			why = PORT_DROP_TX_TOO_LONG;
+		why = xdp_finish_frame(base, slots + i, used, &bytes);
 		if (ho_unlikely(why != PORT_DROP_COUNT)) {
 			port_tx_discard(base, slots + i, used, why);
 			continue;

@@ -1,0 +1,209 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Port xdp between two namespaces:
+#
+#    namespace A                          namespace B
+#   +--------------------+               +--------------------+
+#   | xdp_pump send      |               |      xdp_pump recv |
+#   |   xdp:va  10.99.0.1|----- veth ----|10.99.0.2  xdp:vb   |
+#   | ping, scapy        |  1, 4 queues  |      tcpdump       |
+#   +--------------------+               +--------------------+
+#
+# HOLDOFF_FRAMES (10000000) frames in each of the long runs. Needs root.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=$(dirname "${HOLDOFF:-build/holdoff}")
+pump=$build/tests/net/xdp_pump
+frames=${HOLDOFF_FRAMES:-10000000}
+id=hx$$ A=hx$$a B=hx$$b
+tmp=$(mktemp -d) || exit 1
+failed=0
+
+cleanup() {
+	for pid in $(jobs -p); do kill -9 "$pid" 2>/dev/null; done
+	ip netns del "$A" 2>/dev/null
+	ip netns del "$B" 2>/dev/null
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
+[ -x "$pump" ] || { echo "$pump is not built"; exit 77; }
+ip netns add "$A" && ip netns add "$B" || { echo "no network namespaces"; exit 77; }
+
+fail() {
+	echo "FAILED: $case: $*"
+	cat "$tmp"/send "$tmp"/recv "$tmp"/*.err 2>/dev/null | sed 's/^/   /'
+	failed=$((failed + 1))
+	return 1
+}
+
+# link QUEUES MTU: a new pair of interfaces.
+link() {
+	ip -n "$A" link del va 2>/dev/null
+	ip link add va netns "$A" numtxqueues 4 numrxqueues 4 type veth \
+		peer name vb netns "$B" numtxqueues 4 numrxqueues 4 || exit 1
+	in_a ethtool -L va rx "$1" tx "$1" && in_b ethtool -L vb rx "$1" tx "$1" || exit 1
+	ip -n "$A" link set va mtu "$2" up
+	ip -n "$B" link set vb mtu "$2" up
+	ip -n "$A" addr add 10.99.0.1/24 dev va
+	ip -n "$B" addr add 10.99.0.2/24 dev vb
+	until_true 50 carrier
+}
+in_a() { ip netns exec "$A" "$@"; }
+in_b() { ip netns exec "$B" "$@"; }
+carrier() { ip -n "$A" link show va | grep -q LOWER_UP && ip -n "$B" link show vb | grep -q LOWER_UP; }
+
+# until_true TENTHS COMMAND...
+until_true() {
+	local n=$1
+	shift
+	for ((; n > 0; n--)); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# recv_start PORT [ARGS]: in the background in B; its process is $receiver.
+recv_start() {
+	rm -f "$tmp"/recv "$tmp"/recv.err
+	ip netns exec "$B" taskset -c $((cpus - 1)) "$pump" recv "$@" >"$tmp/recv" 2>"$tmp/recv.err" &
+	receiver=$!
+	until_true 100 grep -q ready "$tmp/recv.err" || fail "the receiver does not start"
+}
+cpus=$(nproc)
+
+# send PORT ARGS...
+send() {
+	in_a taskset -c 0 "$pump" send "$@" >"$tmp/send" 2>"$tmp/send.err"
+}
+
+# value NAME FILE: NAME=VALUE in a file of words, 0 if it is not there.
+value() { tr ' ' '\n' <"$tmp/$2" | sed -n "s/^$1=//p" | grep . || echo 0; }
+
+# Every frame built is received or has a named drop; and those received are right and in order.
+balanced() {
+	local built got sent_drops recv_drops
+	wait "$receiver" || fail "the receiver fails" || return
+	built=$(value built send) got=$(value got recv)
+	sent_drops=$(value drops send) recv_drops=$(value drops recv)
+	[ "$built" = $((got + sent_drops + recv_drops)) ] ||
+		fail "built $built, received $got, dropped $sent_drops + $recv_drops" || return
+	[ "$(value wrong recv)" = 0 ] || fail "wrong frames" || return
+	[ "$(value late recv)" = 0 ] || fail "frames out of order" || return
+	[ "$got" -gt $((built / 100)) ] || fail "received only $got of $built" || return
+	echo "ok: $case: $built frames, $got received $(value mpps recv) Mpps, $((sent_drops + recv_drops)) named drops"
+}
+
+no_program() { ! in_b ip link show vb | grep -q xdp && ! in_a ip link show va | grep -q xdp; }
+
+for queues in 1 4; do
+	link $queues 1500
+	for mode in copy generic; do
+		case="$queues queues, $mode"
+		recv_start "xdp:vb,mode=$mode" 1000
+		send xdp:va "$frames" 60
+		balanced
+	done
+	case="$queues queues, live frames"
+	recv_start xdp:vb 1000
+	send xdp:va,tx=live "$frames" 60
+	balanced
+done
+
+case="all lengths, waiting for events, both ways of sending"
+link 1 1500
+for tx in socket live; do
+	HOLDOFF_WAIT=1 recv_start xdp:vb 1000
+	send xdp:va,tx=$tx 100000 0 1 100
+	balanced
+done
+
+case="filter and ping"
+recv_start "xdp:vb,filter=udp dst port 9" 3000
+in_a ping -q -i 0.05 -c 40 -W 1 10.99.0.2 >"$tmp/ping" &
+pinger=$!
+send xdp:va 100000 0 1 1000
+wait $pinger
+grep -q ' 0% packet loss' "$tmp/ping" || fail "ping loses: $(cat "$tmp/ping")"
+balanced
+[ "$(value rx_to_kernel_unmatched recv)" -ge 40 ] || fail "the kernel got nothing of the rest"
+
+case="ping without a filter"
+recv_start xdp:vb 2000
+in_a ping -q -i 0.05 -c 20 -W 1 10.99.0.2 >"$tmp/ping" &
+pinger=$!
+send xdp:va 50000 0 1 1000
+wait $pinger
+grep -q ' 0% packet loss' "$tmp/ping" || fail "ping loses: $(cat "$tmp/ping")"
+balanced
+
+case="a filter that does not match"
+recv_start "xdp:vb,filter=tcp" 1000
+send xdp:va 1000 60
+sleep 0.5
+kill -TERM $(pgrep -P $receiver) $receiver 2>/dev/null
+wait $receiver 2>/dev/null
+[ "$(value rx_filtered recv)" = 1000 ] && [ "$(value got recv)" = 0 ] &&
+	echo "ok: $case: all 1000 counted" || fail "not all 1000 are counted as filtered"
+
+case="queues without a socket"
+link 4 1500
+recv_start "xdp:vb,queues=2" 1500
+grep -q "ethtool -L vb rx 2" "$tmp/recv.err" || fail "no warning with the way out"
+send xdp:va 4000 60
+balanced
+[ "$(value rx_no_queue recv)" = 1984 ] || fail "not half of them are counted"
+
+case="jumbo frames"
+link 1 9000
+recv_start xdp:vb 1000
+send xdp:va 100000 9000
+balanced
+[ "$(value bytes recv)" -gt 8000000 ] || fail "too few bytes"
+case="jumbo frames without multi-buffer"
+in_b "$pump" recv xdp:vb,multi-buffer=no 100 >"$tmp/recv" 2>"$tmp/recv.err" && fail "is accepted"
+grep -q "MTU" "$tmp/recv.err" && echo "ok: $case: refused" || fail "does not name the MTU"
+
+case="tcpdump"
+link 1 1500
+in_b timeout 20 tcpdump -U -i vb -c 200 -w "$tmp/cap" udp 2>"$tmp/dump.err" &
+until_true 50 grep -q "listening on" "$tmp/dump.err" || fail "tcpdump does not start"
+send xdp:va 1000 0 1 1000
+until_true 50 sh -c "[ \$(tcpdump -r $tmp/cap 2>/dev/null | wc -l) = 200 ]"
+n=$(tcpdump -nvr "$tmp/cap" 2>/dev/null | grep -c '198.18.0.1.49152 > 198.18.0.2.9: \[udp sum ok\]')
+[ "$n" = 200 ] && echo "ok: $case: 200 right frames" || fail "decodes $n right frames of 200"
+
+case="two owners"
+recv_start xdp:vb 60000
+first=$receiver
+in_b "$pump" recv xdp:vb 100 >"$tmp/second" 2>"$tmp/second.err" && fail "the second one starts"
+grep -q "attached already" "$tmp/second.err" && echo "ok: $case: $(tail -n 1 "$tmp/second.err")" ||
+	fail "unclear: $(cat "$tmp/second.err")"
+
+case="kill -9"
+in_b ip link show vb | grep -q xdp || fail "no program is there to be left behind"
+in_a ethtool -k va >"$tmp/before"
+in_b "$pump" send xdp:vb 100000000 60 >"$tmp/other" 2>"$tmp/other.err" &
+sender=$!
+send xdp:va 50000 60
+pkill -9 -P $first
+kill -9 $first 2>/dev/null
+wait $first 2>/dev/null
+case="rebind at once after kill -9"
+recv_start xdp:vb 1000
+send xdp:va 50000 60
+balanced
+kill -9 $(pgrep -P $sender) $sender 2>/dev/null
+wait $sender 2>/dev/null
+case="nothing is left"
+until_true 20 no_program || fail "a program is left: $(in_b ip link show vb)"
+in_a ethtool -k va | diff - "$tmp/before" >"$tmp/diff" && echo "ok: $case" ||
+	fail "settings: $(cat "$tmp/diff")"
+bpftool prog show | grep -q xdp_main && [ -z "$(pgrep xdp_pump)" ] && fail "bpftool shows a program"
+
+[ $failed = 0 ] || { echo "$failed failed"; exit 1; }
+echo "all passed"
