@@ -99,10 +99,10 @@ static void xdp_external_drops(struct port *base, uint64_t *drops)
 	}
 	if (port->rx) {
 		drops[PORT_DROP_RX_LINK] += less(less(now.rx_lost, from->rx_lost), of_sockets);
-		drops[PORT_DROP_RX_FILTERED] +=
-			now.program[XDP_COUNT_STAMPED_UNMATCHED] -
-			from->program[XDP_COUNT_STAMPED_UNMATCHED] +
-			now.program[XDP_COUNT_STAMPED_KEPT] - from->program[XDP_COUNT_STAMPED_KEPT];
+		drops[PORT_DROP_RX_FILTERED] += now.program[XDP_COUNT_STAMPED_UNMATCHED] -
+						from->program[XDP_COUNT_STAMPED_UNMATCHED] +
+						now.program[XDP_COUNT_STAMPED_KEPT] -
+						from->program[XDP_COUNT_STAMPED_KEPT];
 		drops[PORT_DROP_RX_NO_QUEUE] += now.program[XDP_COUNT_STAMPED_NO_SOCKET] -
 						from->program[XDP_COUNT_STAMPED_NO_SOCKET];
 	}
@@ -259,7 +259,8 @@ static void await_release(const struct xdp_port *port)
 		struct xsk_ring_cons rx;
 		struct xdp_sock sock;
 
-		if (xdp_sock_open(&sock, port->base.arena, &probe, &rx, NULL, NULL, NULL, NULL) == 0)
+		if (xdp_sock_open(&sock, port->base.arena, &probe, &rx, NULL, NULL, NULL, NULL) ==
+		    0)
 			xdp_sock_close(&sock);
 	}
 }
@@ -344,9 +345,8 @@ static const struct port_ops xdp_ops = {
 static int check_ring(const char *name, uint64_t size, struct ho_err *err)
 {
 	if (size < RING_MIN || size > RING_MAX || (size & (size - 1)))
-		return ho_err_set(err, -EINVAL,
-				  "%s=%llu: a power of two from %u to %u is needed", name,
-				  (unsigned long long)size, RING_MIN, RING_MAX);
+		return ho_err_set(err, -EINVAL, "%s=%llu: a power of two from %u to %u is needed",
+				  name, (unsigned long long)size, RING_MIN, RING_MAX);
 	return 0;
 }
 
@@ -364,7 +364,8 @@ static int open_queue(struct xdp_port *port, unsigned i, uint16_t bind_flags, st
 {
 	struct port *base = &port->base;
 	struct xdp_rxq *rxq = i < base->n_rxq ? (struct xdp_rxq *)base->rxq[i] : NULL;
-	struct xdp_txq *txq = i < base->n_txq && !port->live ? (struct xdp_txq *)base->txq[i] : NULL;
+	struct xdp_txq *txq =
+		i < base->n_txq && !port->live ? (struct xdp_txq *)base->txq[i] : NULL;
 	struct xdp_sock *first = &port->socks[2 * i], *second = &port->socks[2 * i + 1];
 	struct xdp_sock_config c = {
 		.ifindex = port->iface.index,
@@ -549,8 +550,8 @@ static int make_queues(struct xdp_port *port, const struct port_config *config, 
 		q->stride = base->arena->stride_bytes;
 		/* A burst more than the receive ring: a receiver that is too slow fills the ring
 		 * before it starves the kernel of buffers. */
-		q->target = HO_MIN((uint32_t)port->opts.rx_ring + PK_BURST,
-				   buffers / 4 / base->n_rxq);
+		q->target =
+			HO_MIN((uint32_t)port->opts.rx_ring + PK_BURST, buffers / 4 / base->n_rxq);
 		q->busy_poll = port->opts.busy_poll_ns;
 		q->given = calloc(buffers, sizeof(*q->given));
 		if (!q->given)
@@ -694,8 +695,8 @@ static const struct port_opt xdp_options[] = {
 	{ "mode", PORT_OPT_CHOICE, "auto|zero-copy|copy|generic",
 	  "how frames come up; auto takes the best that works and says which",
 	  .offset = offsetof(struct xdp_opts, mode) },
-	{ "queues", PORT_OPT_COUNT, .help = "queues to use (all)", .min = 1,
-	  .max = XDP_QUEUES_MAX, .offset = offsetof(struct xdp_opts, queues) },
+	{ "queues", PORT_OPT_COUNT, .help = "queues to use (all)", .min = 1, .max = XDP_QUEUES_MAX,
+	  .offset = offsetof(struct xdp_opts, queues) },
 	{ "rx", PORT_OPT_COUNT, .help = "entries of a receive ring, a power of two (2048)",
 	  .min = RING_MIN, .max = RING_MAX, .offset = offsetof(struct xdp_opts, rx_ring) },
 	{ "tx-ring", PORT_OPT_COUNT, .help = "entries of a transmit ring, a power of two (2048)",
@@ -715,8 +716,9 @@ static const struct port_opt xdp_options[] = {
 	  .offset = offsetof(struct xdp_opts, sg) },
 	{ "need-wakeup", PORT_OPT_BOOL, .help = "call the kernel only when it asks (yes)",
 	  .offset = offsetof(struct xdp_opts, need_wakeup) },
-	{ "busy-poll", PORT_OPT_TIME, .help = "poll the driver from the receiving thread, for so "
-					      "long a call (off)",
+	{ "busy-poll", PORT_OPT_TIME,
+	  .help = "poll the driver from the receiving thread, for so "
+		  "long a call (off)",
 	  .max = 1000000000, .offset = offsetof(struct xdp_opts, busy_poll_ns) },
 	{ "busy-budget", PORT_OPT_COUNT, .help = "packets a busy poll may take (64)", .min = 1,
 	  .max = 65535, .offset = offsetof(struct xdp_opts, busy_budget) },

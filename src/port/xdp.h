@@ -85,7 +85,7 @@ struct xdp_sock_config {
 	unsigned ifindex, queue;
 	uint16_t bind_flags; /* XDP_COPY or XDP_ZEROCOPY, XDP_USE_SG, XDP_USE_NEED_WAKEUP */
 	int share_fd;        /* -1 = registers the arena itself */
-	bool same_queue;     /* share_fd is of the same queue: its fill and completion rings serve */
+	bool same_queue; /* share_fd is of the same queue: its fill and completion rings serve */
 	uint32_t rx_size, tx_size;     /* entries; 0 = no such ring */
 	uint32_t fill_size, comp_size; /* not used with same_queue */
 	uint64_t busy_poll_ns, busy_budget;
@@ -121,7 +121,8 @@ struct xdp_txq {
 	uint32_t in_ring; /* slots given to the kernel and not come back */
 	/* Frames that the kernel took and dropped: counted already, their completions must not. */
 	uint64_t dropped_frames, dropped_bytes;
-	uint32_t *given; /* one a buffer: 2 * bytes + "frame goes on" while the kernel has it, or 0 */
+	uint32_t *
+		given; /* one a buffer: 2 * bytes + "frame goes on" while the kernel has it, or 0 */
 	struct xdp_live *live; /* or NULL: frames go this way instead */
 };
 
@@ -131,12 +132,12 @@ struct xdp_port {
 	struct lx_iface iface;
 	enum xdp_mode mode; /* the one that works */
 	bool rx, tx, sg, live;
-	char *filter; /* or NULL */
+	char *filter;           /* or NULL */
 	struct xdp_sock *socks; /* two a queue: receiving, sending */
 	unsigned n_socks;
-	struct xdp_prog *prog;  /* NULL while nothing is received */
+	struct xdp_prog *prog; /* NULL while nothing is received */
 	struct xdp_kernel_counts {
-		uint64_t rx_lost; /* by the interface, those of the sockets included */
+		uint64_t rx_lost;           /* by the interface, those of the sockets included */
 		uint64_t xmit, xmit_errors; /* frames redirected to it: taken and refused */
 		uint64_t program[8];        /* enum xdp_count */
 	} at_start, at_stop;

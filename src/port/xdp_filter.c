@@ -29,8 +29,8 @@
 #define OFFSET_MAX 4000 /* of a load: within the first page of a frame */
 #define WORDS      16   /* of scratch memory: BPF_MEMWORDS */
 #define LEN_SLOT   WORDS
-#define EMIT_MAX   16   /* eBPF instructions for one of classic BPF, at most */
-#define FIXED      64   /* for prologue and ends */
+#define EMIT_MAX   16 /* eBPF instructions for one of classic BPF, at most */
+#define FIXED      64 /* for prologue and ends */
 
 enum { A = BPF_REG_0, X = BPF_REG_5, CTX = BPF_REG_6, DATA = BPF_REG_7, END = BPF_REG_8 };
 enum { T1 = BPF_REG_1, T2 = BPF_REG_2, T3 = BPF_REG_3, FP = BPF_REG_10 };
@@ -45,7 +45,7 @@ struct xlate {
 	struct fixup {
 		size_t at;   /* the jump */
 		uint32_t to; /* classic instruction, TO_ACCEPT or TO_REJECT */
-	} *fixups;
+	} * fixups;
 	size_t n_fixups;
 	size_t *start; /* of each classic instruction in out */
 };

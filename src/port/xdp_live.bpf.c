@@ -15,10 +15,10 @@ const volatile __u32 ifindex;
 const volatile __u32 frame_max; /* bytes in an entry of the map */
 
 /* Shared with user space, which writes them only while no run is under way. */
-__u32 next;                     /* frame of the next run */
-__u32 count;                    /* frames there are */
-__u32 refused;                  /* that could not be built or redirected */
-__u16 length[XDP_LIVE_FRAMES];  /* of each frame, bytes */
+__u32 next;                    /* frame of the next run */
+__u32 count;                   /* frames there are */
+__u32 refused;                 /* that could not be built or redirected */
+__u16 length[XDP_LIVE_FRAMES]; /* of each frame, bytes */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

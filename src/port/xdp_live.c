@@ -21,6 +21,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/if_tun.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +56,8 @@
 
 struct xdp_live {
 	struct xdp_live_skel *skel;
-	int ioctl_fd; /* to ask for the link */
+	int ioctl_fd;        /* to ask for the link */
+	int tap_fd, link_fd; /* see settle(); -1 = none */
 	char ifname[IFNAMSIZ];
 	uint8_t *frames; /* the mapped array */
 	size_t map_bytes;
@@ -76,6 +80,31 @@ static bool is_up(struct xdp_live *live)
 	memcpy(ifr.ifr_name, live->ifname, sizeof(ifr.ifr_name));
 	return ioctl(live->ioctl_fd, SIOCGIFFLAGS, &ifr) == 0 && (ifr.ifr_flags & IFF_UP) &&
 	       (ifr.ifr_flags & IFF_RUNNING);
+}
+
+/*
+ * Each test run of more than one frame makes the program known to the kernel's XDP dispatcher and
+ * takes it away afterwards (kernel/bpf/dispatcher.c): twice kernel text is patched and an RCU
+ * grace period awaited, a millisecond or more. A program that is attached anywhere is known
+ * already. So it is attached to a tap interface of its own, which is never set up and goes away
+ * with its descriptor. Without one (no /dev/net/tun) all works, but slower.
+ */
+static void settle(struct xdp_live *live)
+{
+	struct ifreq ifr = { .ifr_name = "hxlive%d", .ifr_flags = IFF_TAP | IFF_NO_PI };
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_SKB_MODE);
+	unsigned index;
+
+	live->tap_fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	if (live->tap_fd >= 0 && ioctl(live->tap_fd, TUNSETIFF, &ifr) == 0) {
+		index = if_nametoindex(ifr.ifr_name);
+		live->link_fd = bpf_link_create(bpf_program__fd(live->skel->progs.xdp_live),
+						(int)index, BPF_XDP, &opts);
+	}
+	if (live->link_fd < 0)
+		ho_note("live frames: no tap interface to keep their program in the kernel (%s): "
+			"each batch costs a millisecond more",
+			ho_strerror(errno));
 }
 
 /* Sends what was collected. */
@@ -183,7 +212,7 @@ int xdp_live_create(const struct xdp_port *port, struct xdp_live **out, struct h
 
 	if (!live)
 		return ho_err_set(err, -ENOMEM, "out of memory for live frames");
-	live->ioctl_fd = -1;
+	live->ioctl_fd = live->tap_fd = live->link_fd = -1;
 	live->frame_max = HO_MIN(port->base.max_frame, (uint32_t)FRAME_MAX);
 	/* An odd number of cache lines, so that headers spread over the cache. */
 	live->stride = (uint32_t)(HO_ALIGN_UP(live->frame_max, HO_CACHE_LINE) / HO_CACHE_LINE | 1) *
@@ -205,8 +234,8 @@ int xdp_live_create(const struct xdp_port *port, struct xdp_live **out, struct h
 			   rc == -EPERM ? "; it needs cap_bpf and cap_net_admin" : "");
 		goto fail;
 	}
-	live->map_bytes = HO_ALIGN_UP((size_t)live->stride * XDP_LIVE_FRAMES,
-				      (size_t)sysconf(_SC_PAGESIZE));
+	live->map_bytes =
+		HO_ALIGN_UP((size_t)live->stride * XDP_LIVE_FRAMES, (size_t)sysconf(_SC_PAGESIZE));
 	at = mmap(NULL, live->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
 		  bpf_map__fd(skel->maps.frames), 0);
 	live->ioctl_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -215,6 +244,7 @@ int xdp_live_create(const struct xdp_port *port, struct xdp_live **out, struct h
 		goto fail;
 	}
 	live->frames = at;
+	settle(live);
 	*out = live;
 	return 0;
 fail:
@@ -228,6 +258,10 @@ void xdp_live_destroy(struct xdp_live *live)
 		return;
 	if (live->frames)
 		munmap(live->frames, live->map_bytes);
+	if (live->link_fd >= 0)
+		close(live->link_fd);
+	if (live->tap_fd >= 0)
+		close(live->tap_fd);
 	if (live->ioctl_fd >= 0)
 		close(live->ioctl_fd);
 	xdp_live_skel__destroy(live->skel);

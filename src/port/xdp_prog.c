@@ -93,8 +93,8 @@ static int load_filter(struct xdp_prog *prog, const char *expression, bool frags
 
 	if (rc < 0)
 		return rc;
-	prog->filter_fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "holdoff_filter", "Dual BSD/GPL", insns,
-					n, &opts);
+	prog->filter_fd =
+		bpf_prog_load(BPF_PROG_TYPE_XDP, "holdoff_filter", "Dual BSD/GPL", insns, n, &opts);
 	if (prog->filter_fd < 0) {
 		rc = -errno;
 		log = calloc(1, LOG_BYTES);
@@ -176,19 +176,21 @@ static int attach_failed(const struct xdp_port *port, int rc, struct ho_err *err
 
 	if (rc == -EBUSY || rc == -EEXIST) {
 		bpf_xdp_query_id((int)iface->index, 0, &id);
-		return ho_err_set(err, -EBUSY,
-				  "an XDP program (id %u) is attached already; 'bpftool prog show "
-				  "id %u' says which, 'ip link set dev %s xdp off' removes one that "
-				  "no running program holds",
-				  id, id, iface->name);
+		return ho_err_set(
+			err, -EBUSY,
+			"an XDP program (id %u) is attached already; 'bpftool prog show "
+			"id %u' says which, 'ip link set dev %s xdp off' removes one that "
+			"no running program holds",
+			id, id, iface->name);
 	}
 	if ((rc == -ERANGE || rc == -EINVAL || rc == -EOPNOTSUPP || rc == -E2BIG) &&
 	    iface->mtu > 1500)
-		return ho_err_set(err, rc,
-				  "the %s driver refuses XDP at an MTU of %u: %s; lower it with "
-				  "'ip link set dev %s mtu 1500' or open the port with mode=generic",
-				  iface->kind[0] ? iface->kind : "interface's", iface->mtu,
-				  ho_strerror(rc), iface->name);
+		return ho_err_set(
+			err, rc,
+			"the %s driver refuses XDP at an MTU of %u: %s; lower it with "
+			"'ip link set dev %s mtu 1500' or open the port with mode=generic",
+			iface->kind[0] ? iface->kind : "interface's", iface->mtu, ho_strerror(rc),
+			iface->name);
 	return ho_err_set(err, rc, "cannot attach the XDP program: %s", ho_strerror(rc));
 }
 

@@ -14,10 +14,10 @@ enum xdp_keep {
 
 /* Counters of the program, one per CPU each. */
 enum xdp_count {
-	XDP_COUNT_KEPT,             /* left to the kernel: ARP, ND, ICMP to us */
-	XDP_COUNT_UNMATCHED,        /* left to the kernel: the filter does not want it */
-	XDP_COUNT_NO_SOCKET,        /* left to the kernel: no socket on its queue */
-	XDP_COUNT_STAMPED_KEPT,     /* of these three: frames of a generator of ours */
+	XDP_COUNT_KEPT,         /* left to the kernel: ARP, ND, ICMP to us */
+	XDP_COUNT_UNMATCHED,    /* left to the kernel: the filter does not want it */
+	XDP_COUNT_NO_SOCKET,    /* left to the kernel: no socket on its queue */
+	XDP_COUNT_STAMPED_KEPT, /* of these three: frames of a generator of ours */
 	XDP_COUNT_STAMPED_UNMATCHED,
 	XDP_COUNT_STAMPED_NO_SOCKET,
 	XDP_COUNTS,

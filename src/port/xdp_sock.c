@@ -92,16 +92,16 @@ static void *map_ring(struct xdp_sock *sock, unsigned which, uint32_t size, size
 }
 
 /* Both ring structs of xsk.h have the same members. */
-#define SET_RING(ring_, base, size_, off)                             \
-	do {                                                          \
-		(ring_)->mask = (size_)-1;                            \
-		(ring_)->size = (size_);                              \
+#define SET_RING(ring_, base, size_, off)                               \
+	do {                                                            \
+		(ring_)->mask = (size_)-1;                              \
+		(ring_)->size = (size_);                                \
 		(ring_)->producer = (void *)((base) + (off)->producer); \
 		(ring_)->consumer = (void *)((base) + (off)->consumer); \
 		(ring_)->flags = (void *)((base) + (off)->flags);       \
 		(ring_)->ring = (void *)((base) + (off)->desc);         \
-		(ring_)->cached_prod = *(ring_)->producer;            \
-		(ring_)->cached_cons = *(ring_)->consumer;            \
+		(ring_)->cached_prod = *(ring_)->producer;              \
+		(ring_)->cached_cons = *(ring_)->consumer;              \
 	} while (0)
 
 /* xsk.h keeps the consumer's place of a producer ring one ring size ahead. */
@@ -119,8 +119,8 @@ static void set_cons(struct xsk_ring_cons *ring, char *base, uint32_t size,
 }
 
 static int map_rings(struct xdp_sock *sock, const struct xdp_sock_config *c,
-		     struct xsk_ring_cons *rx, struct xsk_ring_prod *tx,
-		     struct xsk_ring_prod *fill, struct xsk_ring_cons *comp, struct ho_err *err)
+		     struct xsk_ring_cons *rx, struct xsk_ring_prod *tx, struct xsk_ring_prod *fill,
+		     struct xsk_ring_cons *comp, struct ho_err *err)
 {
 	struct xdp_mmap_offsets off;
 	socklen_t len = sizeof(off);
@@ -195,10 +195,9 @@ static int try_open(struct xdp_sock *sock, const struct pk_arena *arena,
 
 	*sock = (struct xdp_sock){ .fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0) };
 	if (sock->fd < 0)
-		return ho_err_set(err, -errno, "cannot make an AF_XDP socket: %s%s",
-				  ho_strerror(errno),
-				  errno == EAFNOSUPPORT ? "; the kernel lacks CONFIG_XDP_SOCKETS"
-							: "");
+		return ho_err_set(
+			err, -errno, "cannot make an AF_XDP socket: %s%s", ho_strerror(errno),
+			errno == EAFNOSUPPORT ? "; the kernel lacks CONFIG_XDP_SOCKETS" : "");
 	if (c->share_fd < 0)
 		rc = register_arena(sock->fd, arena, err);
 	if (rc == 0 && !c->same_queue) {

@@ -40,7 +40,8 @@ static unsigned build(struct pk_cache *cache, uint16_t stream, uint32_t i, uint3
 {
 	static uint8_t frame[PK_FRAME_MAX_BYTES];
 	static const uint8_t head[] = { 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0 };
-	uint16_t ip_len = htobe16((uint16_t)(bytes - 14)), udp_len = htobe16((uint16_t)(bytes - 34));
+	uint16_t ip_len = htobe16((uint16_t)(bytes - 14)),
+		 udp_len = htobe16((uint16_t)(bytes - 34));
 	uint16_t sum;
 	uint32_t src = htobe32(0xc6120001), dst = htobe32(0xc6120002);
 
@@ -53,7 +54,7 @@ static unsigned build(struct pk_cache *cache, uint16_t stream, uint32_t i, uint3
 	memcpy(frame + 30, &dst, 4);
 	sum = pk_csum_finish(pk_csum(frame + 14, 20));
 	memcpy(frame + 24, &sum, 2);
-	memcpy(frame + 34, (uint8_t[]){ 0xc0, 0, 0, 9 }, 4);
+	memcpy(frame + 34, (uint8_t[]){ 0x13, 0x88, 0, 9 }, 4);
 	memcpy(frame + 38, &udp_len, 2);
 	memset(frame + 40, 0, 2);
 	tr_stamp_write(frame + bytes - TR_STAMP_BYTES, stream, i, rt_now_ns(rt));
@@ -134,9 +135,8 @@ static int send_all(struct port *port, struct pk_cache *cache, uint64_t count, u
 		kicks += port->txq[i]->ctr.kicks;
 	}
 	printf("built=%llu sent=%llu bytes=%llu drained=%s kicks=%llu mpps=%.3f",
-	       (unsigned long long)built, (unsigned long long)sent,
-	       (unsigned long long)sent_bytes, rc ? "no" : "yes", (unsigned long long)kicks,
-	       (double)sent * 1e3 / (double)ns);
+	       (unsigned long long)built, (unsigned long long)sent, (unsigned long long)sent_bytes,
+	       rc ? "no" : "yes", (unsigned long long)kicks, (double)sent * 1e3 / (double)ns);
 	print_drops(port);
 	print_stats(port);
 	printf("\n");

@@ -28,18 +28,55 @@
 #define FRAMES 300
 
 static const char *const expressions[] = {
-	"udp", "tcp", "ip", "ip6", "arp", "icmp", "icmp6", "vlan", "vlan 7", "vlan 7 and udp",
-	"udp port 9", "udp dst port 9", "tcp src port 49152", "port 9 or port 49152",
-	"host 198.18.0.1", "src net 198.18.0.0/15", "not ip", "ether host 02:00:00:00:00:01",
-	"ether multicast", "ether broadcast", "less 100", "greater 64", "len > 70 and len < 90",
-	"tcp[tcpflags] & (tcp-syn|tcp-fin) != 0", "ip[8] < 5", "ip[2:2] > 100", "udp[8:4] = 0",
-	"(ip[0] & 0xf) * 4 > 20", "ip[ip[0]:1] = 7", "ether[100] = 3", "ether[3900] = 1",
-	"ether[60000] = 1", "ip and not (udp or tcp)", "ip proto 50 or ip proto 51",
-	"portrange 5-2000", "ip6 host 2001:db8::1", "ip6 and tcp port 80", "mpls", "mpls 5 and ip",
-	"ip[6:2] & 0x1fff != 0", "ether[0] + ether[1] * 3 - ether[2] > 40",
-	"ether[14] / ether[15] = 2", "ether[14] % ether[15] = 1", "ether[14] << 2 = 0x114",
-	"(ether[12:4] >> 4) ^ 0x800450 = 0", "(ether[0] | ether[6]) = 2",
-	"ip[10:2] = ip[2:2]", "1 = 1", "icmp[icmptype] = icmp-echo",
+	"udp",
+	"tcp",
+	"ip",
+	"ip6",
+	"arp",
+	"icmp",
+	"icmp6",
+	"vlan",
+	"vlan 7",
+	"vlan 7 and udp",
+	"udp port 9",
+	"udp dst port 9",
+	"tcp src port 49152",
+	"port 9 or port 49152",
+	"host 198.18.0.1",
+	"src net 198.18.0.0/15",
+	"not ip",
+	"ether host 02:00:00:00:00:01",
+	"ether multicast",
+	"ether broadcast",
+	"less 100",
+	"greater 64",
+	"len > 70 and len < 90",
+	"tcp[tcpflags] & (tcp-syn|tcp-fin) != 0",
+	"ip[8] < 5",
+	"ip[2:2] > 100",
+	"udp[8:4] = 0",
+	"(ip[0] & 0xf) * 4 > 20",
+	"ip[ip[0]:1] = 7",
+	"ether[100] = 3",
+	"ether[3900] = 1",
+	"ether[60000] = 1",
+	"ip and not (udp or tcp)",
+	"ip proto 50 or ip proto 51",
+	"portrange 5-2000",
+	"ip6 host 2001:db8::1",
+	"ip6 and tcp port 80",
+	"mpls",
+	"mpls 5 and ip",
+	"ip[6:2] & 0x1fff != 0",
+	"ether[0] + ether[1] * 3 - ether[2] > 40",
+	"ether[14] / ether[15] = 2",
+	"ether[14] % ether[15] = 1",
+	"ether[14] << 2 = 0x114",
+	"(ether[12:4] >> 4) ^ 0x800450 = 0",
+	"(ether[0] | ether[6]) = 2",
+	"ip[10:2] = ip[2:2]",
+	"1 = 1",
+	"icmp[icmptype] = icmp-echo",
 	"udp and (port 1 or port 2 or port 3 or port 9) and host 198.18.0.2",
 };
 
@@ -75,7 +112,8 @@ static int setup(void **state)
 /* Something that the expressions may match, with a few bytes wrong. */
 static uint32_t make_frame(uint8_t *frame)
 {
-	static const uint16_t types[] = { 0x0800, 0x0800, 0x0800, 0x86dd, 0x86dd, 0x8100, 0x0806, 0x8847 };
+	static const uint16_t types[] = { 0x0800, 0x0800, 0x0800, 0x86dd,
+					  0x86dd, 0x8100, 0x0806, 0x8847 };
 	static const uint8_t protos[] = { 17, 17, 6, 6, 1, 58, 50, 51, 44 };
 	static const uint8_t ports[] = { 0, 9, 0xc0, 0, 0, 80, 0, 3 };
 	uint32_t len = 14 + (uint32_t)rand() % (rand() % 8 ? 120 : 1400), at = 12;
@@ -105,7 +143,8 @@ static uint32_t make_frame(uint8_t *frame)
 	}
 	frame[at] = (uint8_t)(0x45 + rand() % 3 / 2);
 	frame[at + 9] = protos[rand() % 9];
-	memcpy(frame + at + 12, rand() % 2 ? "\xc6\x12\0\1\xc6\x12\0\2" : "\xc6\x13\0\1\x0a\0\0\2", 8);
+	memcpy(frame + at + 12, rand() % 2 ? "\xc6\x12\0\1\xc6\x12\0\2" : "\xc6\x13\0\1\x0a\0\0\2",
+	       8);
 	memcpy(frame + at + 20, ports + rand() % 4 * 2, 2);
 	memcpy(frame + at + 22, ports + rand() % 4 * 2, 2);
 	return len;
