@@ -23,3 +23,11 @@ void lab_chip_attach(struct lab_chip *chip, struct lab_wire *wire, unsigned end)
 		wire, end,
 		&(struct lab_wire_user){ .receive = receive, .link = link_changed, .arg = chip });
 }
+
+void lab_chip_set_trace(struct lab_chip *chip, struct lab_trace *trace)
+{
+	chip->trace = trace;
+	chip->trace_tx = lab_trace_track(trace, chip->name, "transmit");
+	chip->trace_rx = lab_trace_track(trace, chip->name, "receive");
+	chip->trace_irq = lab_trace_track(trace, chip->name, "interrupts");
+}

@@ -17,12 +17,12 @@
 
 #include "base/error.h"
 #include "lab/sim.h"
+#include "lab/trace.h"
 #include "lab/wire.h"
 
 struct lab_chip;
 struct lab_fault;
 struct lab_pci;
-struct lab_trace;
 
 struct lab_chip_ops {
 	const char *model; /* "82599" */
@@ -51,7 +51,8 @@ struct lab_chip {
 	struct lab_wire *wire;    /* NULL until attached */
 	unsigned end;             /* of the wire */
 	struct lab_fault *fault;  /* NULL: nothing goes wrong */
-	struct lab_trace *trace;  /* NULL: none */
+	struct lab_trace *trace;  /* NULL: none; lab_chip_set_trace */
+	uint32_t trace_tx, trace_rx, trace_irq; /* its tracks */
 	const char *name;         /* "dut/ixgbe0"; the creator's */
 	uint16_t vendor_id, device_id, subsystem_id;
 	unsigned vectors;         /* MSI-X vectors; 0 = a line only */
@@ -60,6 +61,10 @@ struct lab_chip {
 
 /* Plugs the chip into end `end` of the wire. */
 void lab_chip_attach(struct lab_chip *chip, struct lab_wire *wire, unsigned end);
+
+/* From now on doorbells, fetches, write-backs and interrupts are instants on tracks of a process
+ * with the chip's name. The trace stays the caller's and must outlive the chip; NULL ends it. */
+void lab_chip_set_trace(struct lab_chip *chip, struct lab_trace *trace);
 
 /* NULL is allowed. */
 static inline void lab_chip_destroy(struct lab_chip *chip)

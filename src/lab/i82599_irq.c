@@ -59,6 +59,7 @@ static void send(struct i82599 *c, struct vector *v)
 	v->pending = false;
 	v->allowed_at = now_of(c) + v->interval;
 	c->n.irq_sent++;
+	lab_trace_instant(c->chip.trace, c->chip.trace_irq, "irq", "interrupt", now_of(c));
 	if (!msix(c)) {
 		set_line(c, true);
 		return;

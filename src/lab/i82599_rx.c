@@ -35,6 +35,7 @@ static void fetch(struct rx_queue *q)
 		return;
 	q->fetching = true;
 	q->fetch_n = n;
+	lab_trace_instant(c->chip.trace, c->chip.trace_rx, "ring", "fetch", now_of(c));
 	sim_schedule(c->chip.sim, &q->fetched, lab_pci_read(c->chip.pci, n * DESC_BYTES));
 }
 
@@ -58,6 +59,7 @@ static void write_back(struct rx_queue *q)
 		from += part;
 		q->head = q->head + part == q->count ? 0 : q->head + part;
 	}
+	lab_trace_instant(c->chip.trace, c->chip.trace_rx, "ring", "write-back", now_of(c));
 	c->n.rx_desc_done += q->staged;
 	q->staged = 0;
 	i82599_raise_rx(c, q->index);
@@ -356,6 +358,7 @@ void i82599_rx_queue_write(struct i82599 *c, unsigned queue, uint32_t offset, ui
 			return;
 		}
 		q->tail = value;
+		lab_trace_instant(c->chip.trace, c->chip.trace_rx, "ring", "tail", now_of(c));
 		if (q->wanted)
 			pump(c);
 		return;

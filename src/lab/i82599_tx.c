@@ -48,6 +48,7 @@ static void fetch(struct tx_queue *q)
 	n = HO_MIN(HO_MIN(waiting, room), q->count - q->next_fetch);
 	q->fetching = true;
 	q->fetch_n = n;
+	lab_trace_instant(c->chip.trace, c->chip.trace_tx, "ring", "fetch", now_of(c));
 	sim_schedule(c->chip.sim, &q->fetched, lab_pci_read(c->chip.pci, n * DESC_BYTES));
 }
 
@@ -111,6 +112,7 @@ static void post_writeback(struct tx_queue *q, uint32_t n)
 		at = at + part == q->count ? 0 : at + part;
 	}
 	c->n.tx_writebacks++;
+	lab_trace_instant(c->chip.trace, c->chip.trace_tx, "ring", "write-back", now_of(c));
 	advance(q, n);
 	if (q->head_address) {
 		memcpy(lab_pci_write_begin(pci, q->head_address, 4), &q->head, 4);
@@ -336,6 +338,7 @@ void i82599_tx_queue_write(struct i82599 *c, unsigned queue, uint32_t offset, ui
 			return;
 		}
 		q->tail = value;
+		lab_trace_instant(c->chip.trace, c->chip.trace_tx, "ring", "tail", now_of(c));
 		fetch(q);
 		return;
 	case TXQ_TDH:

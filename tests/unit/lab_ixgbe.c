@@ -11,7 +11,10 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lab/bus.h"
 #include "lab/chip.h"
@@ -54,18 +57,18 @@ static void make_host(struct lab *lab, unsigned i)
 		machine.cost[cost] = 20 * SIM_PS_PER_NS;
 	assert_int_equal(lab_exec_create(lab->sim, names[i], &machine, NULL, &h->rt, &err), 0);
 	assert_int_equal(lab_pci_create(lab->sim, &(struct lab_pci_config){ 0 }, &h->pci, &err), 0);
-	assert_int_equal(lab_i82599_create(lab->sim, h->pci,
-	                                   &(struct lab_i82599_config){
-						   .name = names[i],
-						   .mac = { 2, 0, 0, 0, 0, (uint8_t)i } },
-	                                   &h->chip, &err),
-	                 0);
+	assert_int_equal(
+		lab_i82599_create(lab->sim, h->pci,
+				  &(struct lab_i82599_config){
+					  .name = names[i], .mac = { 2, 0, 0, 0, 0, (uint8_t)i } },
+				  &h->chip, &err),
+		0);
 	lab_chip_attach(h->chip, lab->wire, i);
 	assert_int_equal(lab_bus_create(h->rt, h->chip, &h->bus, &err), 0);
-	assert_int_equal(pk_arena_create(&(struct pk_arena_config){ .buffers = 8192,
-	                                                             .no_huge = true },
-	                                 &h->arena, &err),
-	                 0);
+	assert_int_equal(
+		pk_arena_create(&(struct pk_arena_config){ .buffers = 8192, .no_huge = true },
+				&h->arena, &err),
+		0);
 	assert_int_equal(pk_cache_create(h->arena, &h->cache, &err), 0);
 }
 
@@ -78,10 +81,9 @@ static void open_port(struct host *h)
 	};
 
 	if (nic_ixgbe_open(h->bus, &config,
-	                   &(struct nic_ixgbe_config){ .rx_usecs = 10,
-	                                               .promiscuous = true,
-	                                               .no_watchdog = true },
-	                   &h->port, &err))
+			   &(struct nic_ixgbe_config){
+				   .rx_usecs = 10, .promiscuous = true, .no_watchdog = true },
+			   &h->port, &err))
 		fail_msg("%s", err.text);
 	port_bind_rx(h->port, 0, h->cache);
 	port_bind_tx(h->port, 0, h->cache);
@@ -98,7 +100,7 @@ static void sender(void *arg)
 	rt_sleep_until(h->rt, rt_now_ns(h->rt) + 1000000); /* the other side opens too */
 	while (lab->sent < FRAMES) {
 		struct pk_slot s = { .off = PK_HEADROOM_BYTES,
-			             .len = (uint16_t)(60 + lab->sent % 1400) };
+				     .len = (uint16_t)(60 + lab->sent % 1400) };
 
 		assert_int_equal(pk_alloc(h->cache, &s.buf, 1), 1);
 		memset(pk_data(h->arena, &s), (int)lab->sent, s.len);
@@ -137,8 +139,23 @@ static void receiver(void *arg)
 	}
 }
 
+static unsigned occurrences(const char *path, const char *what)
+{
+	static char line[4096];
+	FILE *f = fopen(path, "r");
+	unsigned n = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, what) != NULL;
+	fclose(f);
+	return n;
+}
+
 static void the_driver_sends_and_receives(void **state)
 {
+	char path[] = "/tmp/holdoff-lab-ixgbe-XXXXXX";
+	struct lab_trace *trace;
 	struct lab lab = { 0 };
 	struct rt_task *tx, *rx;
 	struct ho_err err = { 0 };
@@ -147,15 +164,18 @@ static void the_driver_sends_and_receives(void **state)
 
 	assert_int_equal(sim_create(&lab.sim), 0);
 	assert_int_equal(lab_wire_create(lab.sim, &(struct lab_wire_config){ 0 }, &lab.wire, &err),
-	                 0);
+			 0);
 	make_host(&lab, 0);
 	make_host(&lab, 1);
+	close(mkstemp(path));
+	assert_int_equal(lab_trace_open(path, &trace, &err), 0);
+	lab_chip_set_trace(lab.host[0].chip, trace);
 	assert_int_equal(rt_spawn(lab.host[0].rt, &(struct rt_task_attr){ .name = "tx" }, sender,
-	                          &lab, &tx, &err),
-	                 0);
+				  &lab, &tx, &err),
+			 0);
 	assert_int_equal(rt_spawn(lab.host[1].rt, &(struct rt_task_attr){ .name = "rx" }, receiver,
-	                          &lab, &rx, &err),
-	                 0);
+				  &lab, &rx, &err),
+			 0);
 	rt_join(lab.host[1].rt, rx);
 	rt_join(lab.host[0].rt, tx);
 	assert_int_equal(lab.sent, FRAMES);
@@ -173,6 +193,7 @@ static void the_driver_sends_and_receives(void **state)
 		assert_int_equal(pci.faults, 0);
 		port_close(h->port);
 		h->bus->ops->close(h->bus);
+		lab_chip_set_trace(h->chip, NULL);
 		lab_chip_destroy(h->chip);
 		lab_pci_destroy(h->pci);
 		assert_int_equal(pk_arena_missing(h->arena), 0);
@@ -180,6 +201,11 @@ static void the_driver_sends_and_receives(void **state)
 		pk_arena_destroy(h->arena);
 		rt_destroy(h->rt);
 	}
+	assert_int_equal(lab_trace_close(trace, &err), 0);
+	/* A doorbell a frame, or the driver would be batching on its own account. */
+	assert_in_range(occurrences(path, "\"tail\""), FRAMES, FRAMES + 8);
+	assert_true(occurrences(path, "\"write-back\"") >= FRAMES / 8);
+	unlink(path);
 	lab_wire_destroy(lab.wire);
 	sim_destroy(lab.sim);
 }
