@@ -14,6 +14,8 @@
 #include "traffic/search.h"
 
 #define SEARCH_SECONDS 1u
+/* What a recorded frame is taken for until the first one is sent. */
+#define REPLAY_MEAN_BYTES 500
 
 struct gen_options {
 	struct cmd_options common;
@@ -22,7 +24,8 @@ struct gen_options {
 	struct ho_rate rate;
 	bool rate_set, timed;
 	unsigned burst, workers;
-	bool search;
+	struct tr_replay_config replay;
+	bool speed_set, loops_set, search;
 	double search_loss;
 	struct ho_err *err;
 };
@@ -31,6 +34,9 @@ enum {
 	OPT_RATE = 0x300,
 	OPT_BURST,
 	OPT_WORKERS,
+	OPT_REPLAY,
+	OPT_SPEED,
+	OPT_LOOP,
 	OPT_RECV,
 	OPT_FILTER,
 	OPT_SEARCH,
@@ -44,6 +50,9 @@ static const struct argp_option gen_table[] = {
 	  1 },
 	{ "burst", OPT_BURST, "N", 0, "Frames sent at once (default: by the rate)", 1 },
 	{ "workers", OPT_WORKERS, "N", 0, "Sending tasks (default: one for each queue)", 1 },
+	{ "replay", OPT_REPLAY, "FILE", 0, "Send the frames of a capture file, at its times", 1 },
+	{ "speed", OPT_SPEED, "X", 0, "Replay X times as fast (1)", 1 },
+	{ "loop", OPT_LOOP, "N", 0, "Replay the file N times; 0 = for ever (1)", 1 },
 	{ NULL, 0, NULL, 0, "Measuring:", 2 },
 	{ "recv", OPT_RECV, "PORT", 0, "Receive there what was sent: loss, order, latency", 2 },
 	{ "filter", OPT_FILTER, "EXPR", 0, "Receive only what this libpcap expression matches", 2 },
@@ -91,6 +100,23 @@ static error_t parse_gen(int key, char *arg, struct argp_state *state)
 					key == OPT_BURST ? PK_BURST : 128u);
 		*(key == OPT_BURST ? &o->burst : &o->workers) = (unsigned)n;
 		break;
+	case OPT_REPLAY:
+		o->replay.path = arg;
+		break;
+	case OPT_SPEED: {
+		char *end;
+
+		o->replay.speed = strtod(arg, &end);
+		o->speed_set = true;
+		if (end == arg || *end || !(o->replay.speed > 0) || o->replay.speed > 1e9)
+			rc = ho_err_set(o->err, -EINVAL, "--speed %s: a number above 0 is needed",
+					arg);
+		break;
+	}
+	case OPT_LOOP:
+		rc = ho_parse_count(arg, &o->replay.loops, o->err);
+		o->loops_set = true;
+		break;
 	case OPT_RECV:
 		o->rx_port = arg;
 		break;
@@ -115,6 +141,16 @@ static int check_options(struct gen_options *o)
 {
 	struct ho_err *err = o->err;
 
+	if (o->replay.path && o->frames.given)
+		return ho_err_set(err, -EINVAL,
+				  "--replay sends the file's frames as they are; it takes no file "
+				  "(-f) or option that describes frames");
+	if (!o->replay.path && (o->speed_set || o->loops_set))
+		return ho_err_set(err, -EINVAL, "--speed and --loop belong to --replay FILE");
+	if (o->speed_set && o->rate_set)
+		return ho_err_set(err, -EINVAL,
+				  "--rate sends at its own times, --speed at those of the file: "
+				  "only one of them can hold");
 	if (o->filter && !o->rx_port)
 		return ho_err_set(err, -EINVAL, "--filter belongs to --recv PORT");
 	if (!o->search)
@@ -123,10 +159,10 @@ static int check_options(struct gen_options *o)
 		return ho_err_set(err, -EINVAL,
 				  "--search needs --recv PORT: what arrives there is "
 				  "what was not lost");
-	if (o->rate_set || o->common.count)
+	if (o->rate_set || o->replay.path || o->common.count)
 		return ho_err_set(err, -EINVAL,
-				  "--search chooses the rate itself; --rate and --count do not go "
-				  "with it");
+				  "--search chooses the rate itself; --rate, --replay and --count "
+				  "do not go with it");
 	return 0;
 }
 
@@ -229,6 +265,15 @@ static json_t *json_of_run(const struct gen_options *o, const struct gen_run *ru
 	}
 	json_object_set_new(pace, "ring_full_ns", json_integer((json_int_t)run->full_ns));
 	json_object_set_new(pace, "pool_empty_events", json_integer((json_int_t)run->pool_empty));
+	if (o->replay.path)
+		json_object_set_new(pace, "replay",
+				    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "loops",
+					      (json_int_t)run->replay.loops, "padded",
+					      (json_int_t)run->replay.padded, "truncated",
+					      (json_int_t)run->replay.truncated, "too_long",
+					      (json_int_t)run->replay.too_long, "too_short",
+					      (json_int_t)run->replay.too_short, "time_back",
+					      (json_int_t)run->replay.time_back));
 	return pace;
 }
 
@@ -346,6 +391,7 @@ static int gen_main(struct gen *g, struct gen_options *o, struct ho_err *err)
 	struct gen_run run = {
 		.rate = o->rate,
 		.burst = o->burst,
+		.timed = o->replay.path && !o->rate_set,
 		.count = o->common.count,
 		.duration_ns = o->common.duration_ns,
 		.rows = true,
@@ -389,7 +435,7 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 		.options = gen_table,
 		.parser = parse_gen,
 		.args_doc = "PORT",
-		.doc = "Sends generated frames to a port, at an exact "
+		.doc = "Sends generated frames, or those of a capture file, to a port, at an exact "
 		       "rate; with --recv also receives them and measures loss, order and "
 		       "latency.",
 		.children = children,
@@ -401,6 +447,8 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 	int status;
 
 	o.common.err = err;
+	o.replay.speed = 1;
+	o.replay.loops = 1;
 	status = cmd_parse(&argp, argc, argv, &o, err);
 	if (status == CMD_DONE && check_options(&o) < 0)
 		status = CMD_USAGE;
@@ -412,12 +460,19 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 	if (o.filter && tr_filter_create(o.filter, &filter, err) < 0)
 		goto out;
 	gen.filter = filter;
-	if (cmd_frame_spec(&o.frames, &spec, err) < 0)
-		goto out;
-	tr_spec_info(spec, &info);
-	gen.spec = spec;
-	gen.stamped = info.stamped;
-	gen.mean_bytes = info.mean_bytes;
+	if (o.replay.path) {
+		if (o.rate_set)
+			o.replay.speed = 0;
+		gen.replay = &o.replay;
+		gen.mean_bytes = REPLAY_MEAN_BYTES;
+	} else {
+		if (cmd_frame_spec(&o.frames, &spec, err) < 0)
+			goto out;
+		tr_spec_info(spec, &info);
+		gen.spec = spec;
+		gen.stamped = info.stamped;
+		gen.mean_bytes = info.mean_bytes;
+	}
 	status = gen_main(&gen, &o, err);
 	ms_report_fini(&gen.report);
 out:

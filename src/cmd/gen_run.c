@@ -150,7 +150,8 @@ static int make_senders(struct gen *g, const struct gen_run *run, struct tasks *
 			.end_ns = run->duration_ns ? start + run->duration_ns : RT_FOREVER,
 			.done_event = g->session.done_event,
 		};
-		int rc = tr_source_create(g->spec, i, workers, &tasks->source[i], err);
+		int rc = g->replay ? tr_replay_create(g->replay, i, workers, &tasks->source[i], err)
+				   : tr_source_create(g->spec, i, workers, &tasks->source[i], err);
 
 		if (rc < 0)
 			return rc;
@@ -245,6 +246,7 @@ static void sum_senders(struct gen *g, struct gen_run *run, const struct tasks *
 
 	for (unsigned i = 0; i < tasks->n_senders; i++) {
 		const struct tr_sender *s = tasks->sender[i];
+		struct tr_replay_counts counts;
 
 		run->offered += s->offered;
 		run->full_ns += s->full_ns;
@@ -258,6 +260,18 @@ static void sum_senders(struct gen *g, struct gen_run *run, const struct tasks *
 		if (s->link_lost)
 			*rc = ho_err_set(err, -ENOLINK, "%s: the link or the peer is gone",
 					 g->tx->name);
+		if (!g->replay)
+			continue;
+		if (tr_replay_error(tasks->source[i], err) < 0)
+			*rc = err->code;
+		tr_replay_counts(tasks->source[i], &counts);
+		run->replay.frames += counts.frames;
+		run->replay.loops = HO_MAX(run->replay.loops, counts.loops);
+		run->replay.padded += counts.padded;
+		run->replay.truncated += counts.truncated;
+		run->replay.too_long += counts.too_long;
+		run->replay.too_short += counts.too_short;
+		run->replay.time_back += counts.time_back;
 	}
 	run->rate_error = tasks->n_senders ? error / tasks->n_senders : 0;
 	run->tx_seconds = last > first ? (double)(last - first) / 1e9 : 0;

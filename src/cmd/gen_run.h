@@ -4,6 +4,7 @@
 #define HOLDOFF_CMD_GEN_RUN_H
 
 #include "cmd/session.h"
+#include "traffic/replay.h"
 #include "traffic/sender.h"
 #include "traffic/spec.h"
 
@@ -13,7 +14,8 @@ struct gen {
 	struct port *tx, *rx;    /* rx: NULL without a receiving side */
 	unsigned workers;        /* senders */
 	const struct tr_spec *spec;
-	const struct tr_filter *filter; /* of the receiving side; NULL = none */
+	const struct tr_replay_config *replay; /* instead of spec; NULL = none */
+	const struct tr_filter *filter;        /* of the receiving side; NULL = none */
 	bool stamped;
 	double mean_bytes;
 };
@@ -35,6 +37,7 @@ struct gen_run {
 	uint64_t full_ns;         /* with a full ring, all workers' */
 	uint64_t pool_empty;      /* times without a buffer */
 	struct ho_hist gap_error; /* ns */
+	struct tr_replay_counts replay;
 };
 
 /* Sets the session's table up for gen_run's rows. */
