@@ -554,7 +554,7 @@ static int make_spec(struct rr_options *o, struct tr_spec **out)
 
 	if (o->frames.spec.stamp)
 		return ho_err_set(o->err, -EINVAL, "--stamp: requests are always stamped");
-	o->frames.spec.stamp = "yes";
+	o->frames.spec.stamp = (char *)"yes";
 	rc = cmd_frame_spec(&o->frames, out, o->err);
 	if (rc < 0)
 		return rc;
