@@ -32,6 +32,7 @@ int cmd_status_of(int rc)
 	case -ENAMETOOLONG:
 	case -EMSGSIZE:
 	case -EISDIR:
+	case -EEXIST:
 		return CMD_USAGE;
 	default:
 		return CMD_FAILED;

@@ -1,0 +1,174 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The commands gen, recv, rr and patch over ports that need no privileges:
+#
+#   gen ---> mem:a ====wire==== mem:a ---> receivers      all in one process
+#   rr  <--> mem:a ====wire==== mem:a <--> server
+#   patch    null: <---> null:
+#
+# Every run must balance, say so in the same JSON words, and end with the right status.
+set -u
+top=$(cd "$(dirname "$0")/../.." && pwd)
+holdoff=${HOLDOFF:-$top/build/holdoff}
+command -v jq >/dev/null || { echo "skipped: jq is not installed"; exit 77; }
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+bad() { echo "FAIL: $*"; failed=1; }
+
+# run NAME STATUS JQ-CONDITION ARGS...: status and JSON of a run.
+run() {
+	local name=$1 status=$2 condition=$3 got
+	shift 3
+	timeout 60 "$holdoff" "$@" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	[ $got = "$status" ] || { bad "$name: status $got instead of $status"; cat "$tmp/err"; return; }
+	[ "$(wc -l <"$tmp/out")" = 1 ] || bad "$name: not one line of JSON"
+	jq -e "(.schema == 1) and .balanced and (.missing == 0) and
+		(.offered == .delivered + ([.drops[]] | add // 0) - .drops_of_others) and
+		(.seconds >= 0) and ($condition)" "$tmp/out" >/dev/null ||
+		{ bad "$name: $condition does not hold"; cat "$tmp/out"; }
+}
+
+# --- gen and recv in one process -----------------------------------------------------------------
+words='has("tx_pps") and has("tx_bps") and has("rx_pps") and has("latency") and .command == "gen"'
+run count 0 "$words and .offered == 1000000 and .delivered == 1000000 and .lost == 0 and
+	.latency.count == 1000000 and .latency.min_ns <= .latency.p50_ns and
+	.latency.p9999_ns <= .latency.max_ns" gen mem:a --recv mem:a -c 1000000 -j
+run queues 0 '.streams == 4 and .delivered == 1000003' \
+	gen mem:a --recv mem:a -q 4 -c 1000003 -j
+run workers 0 '.streams == 2 and .delivered == 5001' \
+	gen mem:a --recv mem:a -q 4 --workers 2 -c 5001 -j
+run imix 0 '.delivered == 100000 and .tx_bytes > 100000 * 300' \
+	gen mem:a --recv mem:a --size imix -c 100000 -j
+run jumbo 0 '.delivered == 2000 and .rx_bytes == 2000 * 9000' \
+	gen mem:a --recv mem:a --size 9000 -c 2000 -j
+run filtered 0 '.delivered == 5000 and .drops.rx_filtered == 5000' \
+	gen mem:a --recv mem:a -c 10000 --dst-port 7,8 --filter "udp port 8" -j
+run unstamped 0 '.delivered == 1000 and (has("latency") | not)' \
+	gen mem:a --recv mem:a -c 1000 --stamp no -j
+run rate 0 '.tx_packets > 900 and .tx_packets < 1100 and (.pace.rate_error | fabs) < 0.05' \
+	gen mem:a --recv mem:a --rate 1000pps -d 1s -j
+run gap 0 '.tx_packets == 11 and .seconds > 0.9' gen null: --rate 100ms -c 11 -j
+run seconds 0 '.seconds > 0.45 and .seconds < 5' gen null: -d 500ms -j
+run search 0 '.search.found and .search.trials >= 4 and .search.pps > 0' \
+	gen mem:a --recv mem:a --search loss=50% -d 50ms -j
+
+# --- recv, capture, replay -----------------------------------------------------------------------
+run recv 0 '.command == "recv" and .delivered == 5000 and .captured == 5000' \
+	recv null:,size=200 -c 5000 --write "$tmp/c.pcap" -j
+run recv-all 0 '.delivered == 70000 and (.drops | length) == 0' recv null:,count=70000 -j
+run recv-filter 0 '.delivered == 0 and .drops.rx_filtered == 1000' \
+	recv null:,count=1000 --filter tcp -j
+run replay 0 '.delivered == 15000 and .pace.replay.loops == 3 and .tx_bytes == 15000 * 200' \
+	gen mem:a --recv mem:a --replay "$tmp/c.pcap" --loop 3 --rate max -j
+run replay-timed 0 '.delivered == 5000' gen mem:a --recv mem:a --replay "$tmp/c.pcap" --speed 10 -j
+
+# --- rr and patch --------------------------------------------------------------------------------
+run rr 0 '.command == "rr" and .transactions == 5000 and .retries == 0 and .served == 5000 and
+	.latency.count == 5000 and .offered == 10000' \
+	rr mem:a --serve mem:a -c 5000 --outstanding 16 --size 128 --reply 512 -j
+run rr-none 2 '.transactions == 0 and .given_up == 3 and .requests == 6' \
+	rr mem:a --serve mem:a --proto tcp -c 3 --tries 2 --timeout 5ms -j
+for mode in io mac macswap; do
+	run "patch-$mode" 0 ".command == \"patch\" and .mode == \"$mode\" and .delivered == 200000" \
+		patch null:,count=100000 null:,count=100000 --mode $mode -j
+done
+
+# --- ends ----------------------------------------------------------------------------------------
+# ends SIGNAL ARGS...: begins, gets the signal when traffic flows, must end balanced.
+ends() {
+	local signal=$1 pid i
+	shift
+	"$holdoff" "$@" >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	for i in $(seq 100); do # its tasks are there
+		[ "$(ls /proc/$pid/task 2>/dev/null | wc -l)" -gt 1 ] && break
+		sleep 0.05
+	done
+	kill -"$signal" $pid
+	wait $pid || bad "$signal $1: status $?"
+	jq -e '.balanced' "$tmp/out" >/dev/null || { bad "$signal $1: no balance"; cat "$tmp/out" "$tmp/err"; }
+}
+for signal in INT TERM HUP; do
+	ends $signal gen mem:a --recv mem:a -j
+	ends $signal gen mem:a --recv mem:a --rate 1pps -j
+done
+ends INT recv null: -j
+ends INT rr mem:a --serve mem:a -j
+ends INT patch null: null: -j
+
+# The reader of the output goes away: the run ends by itself, and without complaint.
+timeout 60 "$holdoff" gen mem:a --recv mem:a 2>"$tmp/err" | head -n 2 >/dev/null
+status=(${PIPESTATUS[@]})
+[ "${status[0]}" = 0 ] || bad "reader gone: status ${status[0]}: $(cat "$tmp/err")"
+timeout 60 "$holdoff" gen mem:a --recv mem:a -j 2>"$tmp/err" | true
+status=(${PIPESTATUS[@]})
+[ "${status[0]}" = 0 ] || bad "reader gone with -j: status ${status[0]}: $(cat "$tmp/err")"
+
+# --- what people see -----------------------------------------------------------------------------
+timeout 60 "$holdoff" gen mem:a --recv mem:a --rate 10kpps -d 2500ms >"$tmp/out" 2>"$tmp/err"
+[ "$(grep -c 'tx Mpps' "$tmp/out")" = 1 ] || bad "not one header"
+[ "$(grep -cE '^ +[0-9]+  +0\.0' "$tmp/out")" = 2 ] || bad "not a row a second"
+grep -q '^balanced .* offered = .* delivered + 0 dropped$' "$tmp/out" || bad "no balance printed"
+[ -s "$tmp/err" ] && bad "noise on standard error: $(cat "$tmp/err")"
+
+# --- mistakes: message and status ----------------------------------------------------------------
+printf 'streams:\n  - ipsrc: 10.0.0.1\n' >"$tmp/bad.yaml"
+head -c 30 "$tmp/c.pcap" >"$tmp/cut.pcap"
+mistake() {
+	local says=$1 got
+	shift
+	timeout 20 "$holdoff" "$@" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	[ $got = 1 ] || bad "'$*': status $got instead of 1"
+	grep -q -e "$says" "$tmp/err" || bad "'$*' says: $(cat "$tmp/err")"
+	[ -s "$tmp/out" ] && bad "'$*' prints: $(cat "$tmp/out")"
+}
+mistake 'gen needs a port' gen
+mistake 'recv needs a port' recv
+mistake 'rr needs a port' rr
+mistake 'patch needs two ports' patch null:
+mistake 'is not a port' gen bogus:x
+mistake 'unrecognized option' gen mem:a --bogus
+mistake "one port sends" gen mem:a mem:b
+mistake "is not a rate" gen mem:a --rate fast
+mistake "no link speed" gen mem:a --recv mem:a --rate 50%
+mistake "headers alone take" gen mem:a --size 20
+mistake "not a number from 0 to 4094" gen mem:a --vlan 4095
+mistake "bad.yaml" gen mem:a -f "$tmp/bad.yaml"
+mistake "No such file" gen mem:a -f "$tmp/none.yaml"
+mistake "from 1 to" gen mem:a -q 0
+mistake "from 1 to" gen mem:a --burst 1000
+mistake "each needs its own" gen mem:a --workers 3
+mistake "leaves nothing to do" gen mem:a -c 0
+mistake "is not a time" gen mem:a -d 10
+mistake "CPU 100000 is not there" gen mem:a --cpu 100000
+mistake "needs --recv" gen mem:a --search loss=1%
+mistake "is not a fraction" gen mem:a --recv mem:a --search loss=x
+mistake "write loss=" gen mem:a --recv mem:a --search rate
+mistake "chooses the rate itself" gen mem:a --recv mem:a --search loss=0 --rate max
+mistake "belong to --replay" gen mem:a --speed 2
+mistake "takes no file" gen mem:a --replay "$tmp/c.pcap" --size 60
+mistake "only one of them" gen mem:a --replay "$tmp/c.pcap" --speed 2 --rate 1kpps
+mistake "No such file" gen null: --replay "$tmp/none.pcap"
+mistake "cut.pcap" gen null: --replay "$tmp/cut.pcap"
+mistake "not a pcap" gen null: --replay "$holdoff"
+mistake "bogus" gen mem:a --recv mem:a --filter "bogus bogus"
+mistake "bogus" recv null: --filter "bogus bogus"
+mistake "No such file" recv null: --write "$tmp/none/c.pcap"
+mistake "is joined to" gen mem:a --recv mem:a,peer=b
+mistake "from 1 to 4096" rr mem:a --serve mem:a --outstanding 0
+mistake "at most 1856" rr mem:a --serve mem:a --size 5000
+mistake "from 60 to" rr mem:a --serve mem:a --reply 10
+mistake "io, mac or macswap" patch null: null: --mode bogus
+
+timeout 20 "$holdoff" gen mem:a --wait 100ms >"$tmp/out" 2>"$tmp/err"
+[ $? = 2 ] || bad "no peer: not status 2"
+grep -q "no peer" "$tmp/err" || bad "no peer says: $(cat "$tmp/err")"
+timeout 20 "$holdoff" recv null: -d 200ms --write /dev/full -j >"$tmp/out" 2>"$tmp/err"
+[ $? = 2 ] || bad "a full disk: not status 2"
+grep -q "not complete" "$tmp/err" || bad "a full disk says: $(cat "$tmp/err")"
+
+[ $failed = 0 ] && echo "gen, recv, rr and patch over mem: and null: all balanced"
+exit $failed
