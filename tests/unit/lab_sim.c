@@ -31,6 +31,8 @@ struct model {
 	struct sim *sim;
 	struct model_event event[EVENTS];
 	uint64_t orders, ran;
+	unsigned used; /* events of them */
+	sim_ps spread; /* how far ahead they are scheduled */
 	sim_ps now;
 	uint64_t random;
 };
@@ -72,24 +74,24 @@ static void model_ran(void *arg)
 	model.ran++;
 	/* Events schedule others, themselves too. */
 	if (random_next(&model.random) % 3 == 0)
-		model_schedule(&model.event[random_next(&model.random) % EVENTS],
+		model_schedule(&model.event[random_next(&model.random) % model.used],
 			       model.now + random_next(&model.random) % 50);
 	if (random_next(&model.random) % 4 == 0) {
-		struct model_event *other = &model.event[random_next(&model.random) % EVENTS];
+		struct model_event *other = &model.event[random_next(&model.random) % model.used];
 
 		sim_cancel(model.sim, &other->ev);
 		other->scheduled = false;
 	}
 }
 
-static void test_against_sorted_list(void **state)
+static void against_sorted_list(unsigned used, sim_ps spread)
 {
-	model.random = 42;
+	model = (struct model){ .random = 42 + used, .used = used, .spread = spread };
 	assert_int_equal(sim_create(&model.sim), 0);
 	for (int i = 0; i < EVENTS; i++)
 		sim_event_init(&model.event[i].ev, model_ran, &model.event[i]);
 	for (int op = 0; op < 100000; op++) {
-		struct model_event *e = &model.event[random_next(&model.random) % EVENTS];
+		struct model_event *e = &model.event[random_next(&model.random) % model.used];
 		struct model_event *first = model_first();
 
 		assert_int_equal(sim_next(model.sim), first ? first->at : SIM_NEVER);
@@ -97,7 +99,7 @@ static void test_against_sorted_list(void **state)
 		switch (random_next(&model.random) % 8) {
 		case 0 ... 4:
 			/* Few different times, so that many are equal; some in the past. */
-			model_schedule(e, model.now + random_next(&model.random) % 200 -
+			model_schedule(e, model.now + random_next(&model.random) % model.spread -
 						  (model.now > 20 ? 20 : 0));
 			break;
 		case 5:
@@ -120,6 +122,16 @@ static void test_against_sorted_list(void **state)
 	}
 	assert_true(model.ran > 10000);
 	sim_destroy(model.sim);
+}
+
+/* Many at few different times; and so few that the earliest ones are all that is kept sorted. */
+static void test_against_sorted_list(void **state)
+{
+	against_sorted_list(EVENTS, 200);
+	against_sorted_list(40, 200);
+	against_sorted_list(20, 100);
+	against_sorted_list(12, 60);
+	against_sorted_list(8, 60);
 }
 
 /* --- advancing from a CPU ----------------------------------------------------------------- */
