@@ -297,6 +297,13 @@ static int resolve_wire(struct resolver *r, unsigned i)
 	return to_time(r, w->propagation_text, &w->propagation);
 }
 
+static int check_column(struct resolver *r, const char *name)
+{
+	if (lab_table_column(r->s->table, name) >= 0)
+		return 0;
+	return bad(r, "%s has no column '%s'", r->s->published_path, name);
+}
+
 static int resolve_published(struct resolver *r)
 {
 	const struct lab_published_spec *p = r->s->published;
@@ -315,15 +322,27 @@ static int resolve_published(struct resolver *r)
 	free(file);
 	if (rc)
 		return blame(r);
+	lab_table_free(r->s->table);
+	r->s->table = NULL;
+	if (lab_table_read(r->s->published_path, &r->s->table, r->err))
+		return blame(r);
 	at(r, "published/series-column");
 	if (p->series_column && !r->s->series_count)
 		return bad(r, "series-column needs a list 'series'");
+	if (p->series_column && check_column(r, p->series_column))
+		return -EINVAL;
 	for (unsigned i = 0; i < p->parameters_count; i++) {
 		at(r, "published/parameters/%u/axis", i);
 		if (!lab_axis_named(r->s, p->parameters[i].axis))
 			return bad(r, "there is no axis '%s'", p->parameters[i].axis);
+		at(r, "published/parameters/%u/column", i);
+		if (check_column(r, p->parameters[i].column))
+			return -EINVAL;
 	}
 	for (unsigned i = 0; i < p->results_count; i++) {
+		at(r, "published/results/%u/column", i);
+		if (check_column(r, p->results[i].column))
+			return -EINVAL;
 		at(r, "published/results/%u/background", i);
 		if (!isfinite(p->results[i].background) || p->results[i].background < 0)
 			return bad(r, "a background is a rate, from 0");
@@ -428,6 +447,7 @@ void lab_scenario_free(struct lab_scenario *s)
 	for (unsigned i = 0; i < s->series_count; i++)
 		lab_params_free(&s->series[i].set);
 	free(s->published_path);
+	lab_table_free(s->table);
 	lab_doc_free(s->doc);
 	ho_yaml_free(&lab_scenario_schema, s);
 }

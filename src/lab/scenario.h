@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "lab/profile.h"
+#include "lab/published.h"
 
 /* A free key and its value. */
 struct lab_param {
@@ -159,7 +160,8 @@ struct lab_scenario {
 	/* resolved */
 	sim_ps warmup, duration;
 	char *published_path;
-	struct lab_doc *doc; /* for lab_scenario_blame */
+	struct lab_table *table; /* that file; all columns named above are in it */
+	struct lab_doc *doc;     /* for lab_scenario_blame */
 };
 
 /* `name` is that of a scenario (lab_data_find) or a path. Errors name file, line and column. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "lab/datadir.h"
@@ -27,6 +28,7 @@ static void test_shipped(void **state)
 	struct lab_scenario *s = load_shipped();
 	const struct lab_host_spec *h = &s->hosts[0];
 	const struct lab_chip_spec *chip = &h->chips[0];
+	double number;
 
 	assert_int_equal(s->seed, 1);
 	assert_int_equal(s->warmup, 20 * SIM_PS_PER_MS);
@@ -48,6 +50,14 @@ static void test_shipped(void **state)
 	assert_int_equal(s->published->parameters_count, 2);
 	assert_true(s->published->results[1].background > 0);
 	assert_non_null(strstr(s->published_path, "ixgbe-txring.csv"));
+	assert_int_equal(s->table->n_rows, 24);
+	assert_string_equal(lab_table_cell(s->table, 0, 0), "v1");
+	assert_int_equal(
+		lab_table_number(s->table, 1, (unsigned)lab_table_column(s->table, "pps"), &number),
+		0);
+	assert_float_equal(number, 6684612, 0.5);
+	assert_int_equal(lab_table_number(s->table, 23, 4, &number), -ENODATA);
+	assert_int_equal(lab_table_number(s->table, 0, 0, &number), -EINVAL);
 	lab_scenario_free(s);
 }
 
@@ -188,9 +198,11 @@ static void test_errors(void **state)
 		{ HOST "published: {file: nope}\n", "s.yaml:7:19: nope: there is no published" },
 		{ HOST "published: {file: ixgbe-txring, parameters: [{column: tx, axis: tx}]}\n",
 		  "s.yaml:7:65: there is no axis 'tx'" },
-		{ HOST "published: {file: ixgbe-txring, results: [{column: a, result: b, "
+		{ HOST "published: {file: ixgbe-txring, results: [{column: pps, result: b, "
 		       "background: 3}]}\n",
-		  "s.yaml:7:78: a background must say" },
+		  "s.yaml:7:80: a background must say" },
+		{ HOST "published: {file: ixgbe-txring, results: [{column: mpps, result: b}]}\n",
+		  "s.yaml:7:52: " },
 	};
 	struct lab_scenario *s;
 	struct ho_err err;
@@ -223,6 +235,39 @@ static void test_blame(void **state)
 	lab_scenario_blame(s, &err, "hosts/0/chips/0/params/tx");
 	assert_string_equal(err.text, "s.yaml:8:9: odd");
 	lab_scenario_free(s);
+}
+
+static int read_table(const char *text, struct lab_table **t, struct ho_err *err)
+{
+	char path[] = "/tmp/lab-table-XXXXXX";
+	int fd = mkstemp(path), rc;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	rc = lab_table_read(path, t, err);
+	unlink(path);
+	return rc;
+}
+
+static void test_tables(void **state)
+{
+	struct lab_table *t;
+	struct ho_err err;
+
+	assert_int_equal(read_table("# remark\n\na,b\r\n1,\n# more\n,2\n3,4", &t, &err), 0);
+	assert_int_equal(t->n_rows, 3);
+	assert_string_equal(t->column[1], "b");
+	assert_string_equal(lab_table_cell(t, 0, 1), "");
+	assert_string_equal(lab_table_cell(t, 1, 1), "2");
+	assert_string_equal(lab_table_cell(t, 2, 0), "3");
+	assert_int_equal(lab_table_column(t, "c"), -1);
+	lab_table_free(t);
+	assert_int_equal(read_table("a,b\n1,2,3\n", &t, &err), -EINVAL);
+	assert_non_null(strstr(err.text, ":2: the table has 2 columns"));
+	assert_int_equal(read_table("a,b\n1\n", &t, &err), -EINVAL);
+	assert_int_equal(read_table("# nothing\n", &t, &err), -EINVAL);
+	assert_int_equal(lab_table_read("/nowhere.csv", &t, &err), -ENOENT);
 }
 
 static void test_data_directory(void **state)
@@ -264,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_shipped),    cmocka_unit_test(test_set),
 		cmocka_unit_test(test_set_errors), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_blame),      cmocka_unit_test(test_data_directory),
+		cmocka_unit_test(test_tables),
 	};
 
 	return cmocka_run_group_tests_name("lab_scenario", tests, NULL, NULL);
