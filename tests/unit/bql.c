@@ -230,7 +230,9 @@ static void test_over_a_port(void **state)
 	done = wire_done(&w, 2);
 	mac_bql_completed(&bql, &done);
 	w.room = 10;
+	s[50].len = 500; /* the last that the limit allows, but the port takes only ten */
 	assert_int_equal(mac_bql_tx(&bql, s, 64), 10);
+	assert_int_equal(bql.dql.last_queued, 1000);
 	assert_int_equal(bql.dql.queued - bql.dql.completed, 10000);
 	assert_false(mac_bql_stopped(&bql));
 	rt_destroy(port.rt);

@@ -296,6 +296,29 @@ static void test_dim_events_break_ties(void **state)
 	assert_int_equal(m.dim.profile, 2);
 }
 
+/* Worse at every step, so it turns each time: after ten steps it rests for ten measurements. */
+static void test_dim_gets_tired(void **state)
+{
+	struct mac_moderation m;
+	uint32_t packets = 4000000;
+	uint64_t now = 0;
+
+	mac_moderation_init(&m, MAC_MOD_DIM_RX_EQE, 0, 0);
+	for (unsigned i = 0; i < 10; i++, packets -= packets / 5) {
+		measure(&m, &now, 10000, packets, 100);
+		assert_int_equal(m.dim.profile, i % 2);
+		assert_int_equal(m.dim.tired, i + 1);
+	}
+	measure(&m, &now, 10000, packets, 100);
+	assert_int_equal(m.dim.tune, MAC_DIM_TIRED);
+	for (unsigned i = 0; i < 9; i++) {
+		measure(&m, &now, 10000, packets, 100);
+		assert_int_equal(m.dim.tune, MAC_DIM_TIRED);
+	}
+	measure(&m, &now, 10000, packets, 100);
+	assert_int_equal(m.dim.tune, MAC_DIM_LEFT);
+}
+
 /* 63 events decide nothing. */
 static void test_dim_counts_64(void **state)
 {
@@ -368,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_dim_profiles),
 		cmocka_unit_test(test_dim_finds_the_top),
 		cmocka_unit_test(test_dim_events_break_ties),
+		cmocka_unit_test(test_dim_gets_tired),
 		cmocka_unit_test(test_dim_counts_64),
 		cmocka_unit_test(test_ranges),
 	};
