@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# packet: on veth and tap: against trafgen and against the plainest loops over the same system
+# calls (socket_peer), 60-byte frames, one queue. Takes turns within a round; the last column is the
+# ratio of medians to the row that it names.
+#
+#   send:     we | peer --> veth --> a stack that ignores the frames; rate by the interface's counter
+#   receive:  sendmmsg --> veth --> we | peer
+#   tap:      we | peer write --> stack;   sendmmsg on the tap --> we | peer read
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. bench/lib.sh
+peer=$(dirname "$HOLDOFF")/bench/socket_peer
+ours=$(dirname "$HOLDOFF")/tests/net/port_peer
+bench_need ip trafgen "$HOLDOFF" "$peer" "$ours"
+[ "$(id -u)" = 0 ] || { echo "skipped: needs root for network namespaces"; exit 77; }
+A=hobpa$$ B=hobpb$$
+clean() {
+	ip netns del $A 2>/dev/null
+	ip netns del $B 2>/dev/null
+	bench_cleanup
+}
+trap clean EXIT
+ip netns add $A && ip netns add $B || exit 77
+for ns in $A $B; do
+	ip netns exec $ns sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+done
+ip -n $A link add v0 type veth peer name v1 netns $B
+ip -n $A link set v0 up
+ip -n $B link set v1 up
+inA() { ip netns exec $A "$@"; }
+inB() { ip netns exec $B "$@"; }
+# An ethertype that nobody listens to.
+frame='{ 0x02,0,0,0,0,0x02, 0x02,0,0,0,0,0x01, 0x88,0xb5, fill(0,46) }'
+echo "$frame" >"$bench_tmp/frame.cfg"
+count() { ip -n "$1" -s -j link show "$2" | sed 's/.*"'"$3"'":{"bytes":[0-9]*,"packets":\([0-9]*\).*/\1/'; }
+
+# sending NAME NAMESPACE INTERFACE rx|tx COMMAND...: runs it and records the counter's rate over
+# SECONDS_EACH, beginning half a second after the start.
+sending() {
+	local name=$1 ns=$2 iface=$3 way=$4 before after t0 t1 pid
+	shift 4
+	ip netns exec "$ns" taskset -c 0 timeout $((SECONDS_EACH + 10)) "$@" >"$bench_tmp/out" 2>&1 &
+	pid=$!
+	sleep 0.7
+	before=$(count "$ns" "$iface" "$way") t0=$(date +%s%N)
+	sleep "$SECONDS_EACH"
+	after=$(count "$ns" "$iface" "$way") t1=$(date +%s%N)
+	kill $pid 2>/dev/null
+	wait $pid
+	bench_record "$name" "$(((after - before) * 1000000000 / (t1 - t0)))"
+}
+
+# receiving NAME NAMESPACE IFACE COMMAND...: records the rate that the last line says (Mpps, or
+# mpps=), while socket_peer sends on IFACE of A.
+receiving() {
+	local name=$1 ns=$2 iface=$3 pid
+	shift 3
+	ip netns exec "$ns" taskset -c 1 timeout -s TERM $((SECONDS_EACH + 1)) "$@" >"$bench_tmp/out" 2>&1 &
+	pid=$!
+	sleep 0.4
+	inA taskset -c 0 "$peer" sendmmsg "$iface" "$SECONDS_EACH" >/dev/null
+	wait $pid
+	bench_record "$name" "$(sed -n 's/.*mpps=\([0-9.]*\).*/\1/p; s/^\([0-9.]*\)$/\1/p' "$bench_tmp/out" |
+		tail -n 1 | awk '{printf "%.0f", $1 * 1e6}')"
+}
+
+bench_machine
+# Longer than is measured: a sender that ends takes its tap with it.
+long=$((SECONDS_EACH + 10))
+for ((round = 0; round < ROUNDS; round++)); do
+	sending tx_mmsg $A v0 tx "$HOLDOFF" gen packet:v0 --ethertype=0x88b5 --stamp=no --duration="${long}s"
+	sending tx_ring $A v0 tx "$HOLDOFF" gen packet:v0,tx=ring --ethertype=0x88b5 --stamp=no --duration="${long}s"
+	sending tx_sendmmsg $A v0 tx "$peer" sendmmsg v0 "$long"
+	sending tx_trafgen $A v0 tx trafgen -i "$bench_tmp/frame.cfg" -o v0 -P 1 -q
+	receiving rx_v3 $B v0 "$ours" rx packet:v1 verify=no wait=no count=1000000000 seconds=$SECONDS_EACH
+	receiving rx_v2 $B v0 "$ours" rx packet:v1,rx=v2 verify=no wait=no count=1000000000 seconds=$SECONDS_EACH
+	receiving rx_recvmmsg $B v0 "$peer" recvmmsg v1 "$SECONDS_EACH"
+	sending tap_tx_off $A t0 rx "$HOLDOFF" gen tap:t0,offload=no --ethertype=0x88b5 --stamp=no --duration="${long}s"
+	sending tap_tx $A t0 rx "$HOLDOFF" gen tap:t0 --ethertype=0x88b5 --stamp=no --duration="${long}s"
+	sending tap_write $A t0 rx "$peer" write t0 "$long"
+	receiving tap_rx_off $A t0 "$ours" rx tap:t0,offload=no verify=no wait=no count=1000000000 seconds=$SECONDS_EACH
+	receiving tap_rx $A t0 "$ours" rx tap:t0 verify=no wait=no count=1000000000 seconds=$SECONDS_EACH
+	receiving tap_read $A t0 "$peer" read t0 "$SECONDS_EACH"
+done
+bench_row "veth, send: sendmmsg loop" tx_sendmmsg
+bench_row "veth, send: trafgen, one process (to sendmmsg)" tx_trafgen tx_sendmmsg
+bench_row "veth, send: packet:, tx=mmsg (to sendmmsg)" tx_mmsg tx_sendmmsg
+bench_row "veth, send: packet:, tx=mmsg (to trafgen)" tx_mmsg tx_trafgen
+bench_row "veth, send: packet:, tx=ring (to trafgen)" tx_ring tx_trafgen
+bench_row "veth, receive: recvmmsg loop" rx_recvmmsg
+bench_row "veth, receive: packet:, rx=v3 (to recvmmsg)" rx_v3 rx_recvmmsg
+bench_row "veth, receive: packet:, rx=v2 (to recvmmsg)" rx_v2 rx_recvmmsg
+bench_row "tap, send: write loop" tap_write
+bench_row "tap, send: tap:, offload=no (to write)" tap_tx_off tap_write
+bench_row "tap, send: tap:, offload=yes (to write)" tap_tx tap_write
+bench_row "tap, receive: read loop" tap_read
+bench_row "tap, receive: tap:, offload=no (to read)" tap_rx_off tap_read
+bench_row "tap, receive: tap:, offload=yes (to read)" tap_rx tap_read
