@@ -58,8 +58,9 @@ static uint64_t receive_all(struct port *port)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	static const char *const options[] = { "", ",loop=3", ",memory,loop=2", ",limit=2,loop=2",
-					       ",memory,limit=1", ",speed=1e18" };
+	static const char *const options[] = {
+		"", ",loop=3", ",memory,loop=2", ",limit=2,loop=2", ",memory,limit=1", ",speed=1e18"
+	};
 	struct port_config config = { .rx = true };
 	struct ho_err err = { 0 };
 	struct port *port = NULL;
