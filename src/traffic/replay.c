@@ -14,6 +14,8 @@
 /* Records kept in memory, so that frames that were not sent can be built again: at least those of
  * one call, and one that is read ahead for its time. */
 #define KEEP 512
+/* What a broken time stamp can do at most, so that sums do not wrap: 146 years. */
+#define TIME_MAX_NS (UINT64_C(1) << 62)
 
 struct record {
 	uint64_t due_ns;
@@ -39,7 +41,7 @@ struct replay {
 	uint64_t number;       /* of the record, from 1, in this pass */
 	uint64_t usable;       /* frames in all passes: which worker's is the next? */
 	uint64_t pass_usable;  /* in this pass */
-	uint64_t first_ts_ns;  /* of the first usable frame */
+	__int128 first_ts_ns;  /* of the first usable frame: pcapng has 64 bits of seconds */
 	uint64_t last_at_ns;   /* of the latest one, from there */
 	uint64_t pass_base_ns; /* where this pass begins, in recorded time */
 };
@@ -65,17 +67,18 @@ static uint64_t scale(const struct replay *r, uint64_t at_ns)
 /* The time of a usable frame; it never goes back. */
 static uint64_t recorded_time(struct replay *r, const struct pcap_pkthdr *h, bool mine)
 {
-	uint64_t ts = (uint64_t)h->ts.tv_sec * 1000000000u + (uint64_t)h->ts.tv_usec;
+	__int128 ts = (__int128)h->ts.tv_sec * 1000000000 + h->ts.tv_usec, at;
 
 	if (!r->pass_usable) {
 		r->first_ts_ns = ts;
 		r->last_at_ns = 0;
 	}
-	if (ts < r->first_ts_ns || ts - r->first_ts_ns < r->last_at_ns)
+	at = ts - r->first_ts_ns;
+	if (at < r->last_at_ns)
 		r->counts.time_back += mine;
 	else
-		r->last_at_ns = ts - r->first_ts_ns;
-	return r->pass_base_ns + r->last_at_ns;
+		r->last_at_ns = at < TIME_MAX_NS ? (uint64_t)at : TIME_MAX_NS;
+	return HO_MIN(r->pass_base_ns + r->last_at_ns, TIME_MAX_NS);
 }
 
 static int keep_record(struct replay *r, const uint8_t *data, uint32_t have, uint32_t bytes,
@@ -142,6 +145,7 @@ static void end_pass(struct replay *r)
 	r->pass_base_ns += r->last_at_ns;
 	if (r->pass_usable > 1)
 		r->pass_base_ns += r->last_at_ns / (r->pass_usable - 1);
+	r->pass_base_ns = HO_MIN(r->pass_base_ns, TIME_MAX_NS);
 	r->pass_usable = 0;
 	r->number = 0;
 }

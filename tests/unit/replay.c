@@ -202,6 +202,26 @@ static void test_loops(void **state)
 	tr_source_destroy(source);
 }
 
+/* Times that 64 bits of nanoseconds cannot hold neither wrap nor end the replay. */
+static void test_far_times(void **state)
+{
+	struct tr_source *source;
+	uint64_t last = 0, due;
+	uint32_t bytes;
+
+	begin(NANO, 1);
+	record(0, 0, 60, 60, 1);
+	record(0x7fffffff, 999999999, 60, 60, 2);
+	source = open_with((struct tr_replay_config){ .speed = 0.1, .loops = 20 }, 0, 1);
+	for (unsigned i = 0; i < 40; i++) {
+		assert_int_equal(take(*state, source, &bytes, &due), i % 2 + 1);
+		assert_true(due >= last && due != RT_FOREVER);
+		last = due;
+	}
+	expect(*state, source, -1, 0, RT_FOREVER);
+	tr_source_destroy(source);
+}
+
 static void test_unsend(void **state)
 {
 	struct pool *pool = *state;
@@ -404,6 +424,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_times, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_loops, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_far_times, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unsend, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_odd_records, set_up, tear_down),
 		cmocka_unit_test(test_bad_files),
