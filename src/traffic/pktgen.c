@@ -23,6 +23,8 @@ struct tr_pktgen {
 	/* written by the task */
 	uint64_t sofar HO_CACHE_ALIGNED;
 	uint64_t errors;
+	uint64_t stops;
+	uint64_t stopped_ns;
 };
 
 /* UDP to the discard port, from and to 198.18.0.0/15, which RFC 2544 keeps for such tests. */
@@ -103,18 +105,30 @@ free_pg:
 	return rc;
 }
 
+/* Waits until the queue is no longer stopped. The loop itself does not look at the clock: the lab
+ * may then skip turns that only spin. */
+static void spin(struct tr_pktgen *pg)
+{
+	uint64_t since = rt_now_ns(pg->rt);
+
+	while (port_tx_stopped(pg->q) && !__atomic_load_n(&pg->quit, __ATOMIC_RELAXED) &&
+	       !rt_stopping(pg->rt))
+		rt_relax(pg->rt);
+	ho_ctr_add(&pg->stops, 1);
+	ho_ctr_add(&pg->stopped_ns, rt_now_ns(pg->rt) - since);
+}
+
 static void run(void *arg)
 {
 	struct tr_pktgen *pg = arg;
 	const uint64_t count = pg->config.count ? pg->config.count : UINT64_MAX;
 
-	/* No look at the clock in here: the lab may then skip turns that only spin. */
 	while (pg->sofar < count && !__atomic_load_n(&pg->quit, __ATOMIC_RELAXED) &&
 	       !rt_stopping(pg->rt)) {
 		struct pk_slot slot = pg->slot;
 
 		if (port_tx_stopped(pg->q)) {
-			rt_relax(pg->rt);
+			spin(pg);
 			continue;
 		}
 		rt_spend(pg->rt, RT_COST_GEN_FRAME, 1);
@@ -167,6 +181,8 @@ struct tr_pktgen_counts tr_pktgen_counts(const struct tr_pktgen *pg)
 	return (struct tr_pktgen_counts){ .sofar = sofar,
 					  .errors = ho_ctr_read(&pg->errors),
 					  .bytes = sofar * pg->slot.len,
+					  .stops = ho_ctr_read(&pg->stops),
+					  .stopped_ns = ho_ctr_read(&pg->stopped_ns),
 					  .at_ns = rt_now_ns(pg->rt) };
 }
 

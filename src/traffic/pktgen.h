@@ -28,7 +28,9 @@ struct tr_pktgen_counts {
 	uint64_t sofar;  /* frames that the driver took */
 	uint64_t errors; /* calls that the driver refused although its queue was not stopped */
 	uint64_t bytes;
-	uint64_t at_ns; /* when these were read */
+	uint64_t stops;      /* times that it found the queue stopped */
+	uint64_t stopped_ns; /* and how long it spun there, all together */
+	uint64_t at_ns;      /* when these were read */
 };
 
 struct tr_pktgen;

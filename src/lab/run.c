@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One run of a scenario: warm-up, measured interval, invariants. */
+#include "lab/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lab/i82599.h"
+#include "lab/stage.h"
+
+/* Counters at one moment; a result is the difference of two. */
+struct snapshot {
+	struct lab_cpu_stats cpu[LAB_RUN_HOSTS][LAB_RUN_CPUS];
+	struct lab_chip_result chip[LAB_RUN_CHIPS];
+	struct {
+		sim_ps tx, rx;
+	} wire[LAB_RUN_CHIPS];
+	struct lab_pci_stats pci[LAB_RUN_CHIPS];
+	struct lab_work_counts work[LAB_RUN_WORKLOADS];
+};
+
+static uint64_t stat_of(struct port *port, const char *name)
+{
+	struct port_stat stats[64];
+	unsigned n = HO_MIN(port->ops->stats(port, stats, 64), 64u);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!strcmp(stats[i].name, name))
+			return stats[i].value;
+	}
+	return 0;
+}
+
+static void snap_chip(const struct lab_stage_chip *c, struct snapshot *s, unsigned i)
+{
+	struct lab_chip_result *r = &s->chip[i];
+	struct lab_wire_stats out, in;
+
+	for (unsigned q = 0; q < c->queues; q++) {
+		const struct port_counters *tx = &c->port->txq[q]->ctr;
+		const struct port_counters *rx = &c->port->rxq[q]->ctr;
+
+		r->tx_packets += ho_ctr_read(&tx->packets);
+		r->tx_bytes += ho_ctr_read(&tx->bytes);
+		r->rx_packets += ho_ctr_read(&rx->packets);
+		r->rx_bytes += ho_ctr_read(&rx->bytes);
+		if (c->rx[q]) {
+			struct mac_rx_stats m = mac_rx_stats(c->rx[q]);
+
+			r->interrupts += m.interrupts;
+			r->completes += m.completes;
+		}
+	}
+	r->tx_stops = stat_of(c->port, "tx_restart_queue");
+	lab_pci_stats(c->pci, &s->pci[i]);
+	if (c->wire) {
+		lab_wire_stats(c->wire, c->end, &out);
+		lab_wire_stats(c->wire, !c->end, &in);
+		s->wire[i].tx = out.busy;
+		s->wire[i].rx = in.busy;
+	}
+}
+
+static struct snapshot *snap(const struct lab_stage *stage)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	for (unsigned h = 0; h < stage->n_hosts; h++) {
+		const struct lab_machine *m = lab_exec_machine(stage->host[h].rt);
+
+		for (unsigned c = 0; c < m->cpus && c < LAB_RUN_CPUS; c++)
+			lab_exec_cpu_stats(stage->host[h].rt, c, &s->cpu[h][c]);
+	}
+	for (unsigned i = 0; i < stage->n_chips; i++)
+		snap_chip(&stage->chip[i], s, i);
+	for (unsigned w = 0; w < stage->n_work; w++)
+		s->work[w] = lab_work_counts(&stage->work[w]);
+	return s;
+}
+
+static struct lab_cpu_stats cpu_between(const struct lab_cpu_stats *a,
+					const struct lab_cpu_stats *b)
+{
+	return (struct lab_cpu_stats){
+		.user = b->user - a->user,
+		.system = b->system - a->system,
+		.irq = b->irq - a->irq,
+		.softirq = b->softirq - a->softirq,
+		.idle = b->idle - a->idle,
+		.interrupts = b->interrupts - a->interrupts,
+		.voluntary = b->voluntary - a->voluntary,
+		.involuntary = b->involuntary - a->involuntary,
+		.softirqs = b->softirqs - a->softirqs,
+		.polls = b->polls - a->polls,
+		.squeezed = b->squeezed - a->squeezed,
+		.ksoftirqd = b->ksoftirqd - a->ksoftirqd,
+	};
+}
+
+static void chip_between(const struct lab_stage *stage, unsigned i, const struct snapshot *a,
+			 const struct snapshot *b, double interval, struct lab_chip_result *out)
+{
+	const struct lab_stage_chip *c = &stage->chip[i];
+	const struct lab_chip_result *x = &a->chip[i], *y = &b->chip[i];
+
+	*out = (struct lab_chip_result){
+		.host = c->host->index,
+		.host_name = c->host->spec->name,
+		.name = c->spec->name,
+		.queues = c->queues,
+		.rx_ring = c->rx_ring,
+		.tx_ring = c->tx_ring,
+		.rx_usecs = c->rx_usecs,
+		.tx_packets = y->tx_packets - x->tx_packets,
+		.tx_bytes = y->tx_bytes - x->tx_bytes,
+		.rx_packets = y->rx_packets - x->rx_packets,
+		.rx_bytes = y->rx_bytes - x->rx_bytes,
+		.interrupts = y->interrupts - x->interrupts,
+		.completes = y->completes - x->completes,
+		.tx_stops = y->tx_stops - x->tx_stops,
+		.wire_tx_busy = (double)(b->wire[i].tx - a->wire[i].tx) / interval,
+		.wire_rx_busy = (double)(b->wire[i].rx - a->wire[i].rx) / interval,
+		.pci_up_busy = (double)(b->pci[i].up_busy - a->pci[i].up_busy) / interval,
+		.pci_down_busy = (double)(b->pci[i].down_busy - a->pci[i].down_busy) / interval,
+		.wire_bps = c->wire ? lab_wire_bps(c->wire) : 0,
+		.register_reads = b->pci[i].register_reads - a->pci[i].register_reads,
+		.register_writes = b->pci[i].register_writes - a->pci[i].register_writes,
+	};
+}
+
+/* What passed between the two moments. */
+static void between(const struct lab_stage *stage, const struct snapshot *a,
+		    const struct snapshot *b, struct lab_result *out)
+{
+	double interval = (double)out->interval;
+
+	out->n_hosts = stage->n_hosts;
+	out->n_chips = stage->n_chips;
+	out->n_workloads = stage->n_work;
+	for (unsigned h = 0; h < stage->n_hosts; h++) {
+		const struct lab_machine *m = lab_exec_machine(stage->host[h].rt);
+
+		out->host[h].name = stage->host[h].spec->name;
+		out->host[h].cpus = HO_MIN(m->cpus, (unsigned)LAB_RUN_CPUS);
+		for (unsigned c = 0; c < out->host[h].cpus; c++)
+			out->host[h].cpu[c] = cpu_between(&a->cpu[h][c], &b->cpu[h][c]);
+	}
+	for (unsigned i = 0; i < stage->n_chips; i++)
+		chip_between(stage, i, a, b, interval, &out->chip[i]);
+	for (unsigned w = 0; w < stage->n_work; w++) {
+		const struct lab_stage_work *work = &stage->work[w];
+
+		out->workload[w] = (struct lab_workload_result){
+			.host = work->host->index,
+			.host_name = work->host->spec->name,
+			.name = work->spec->name,
+			.kind = work->spec->kind,
+			.cpu = work->spec->cpu,
+			.chip = work->chip_index,
+			.frame_bytes = work->frame_bytes,
+			.packets = b->work[w].packets - a->work[w].packets,
+			.bytes = b->work[w].bytes - a->work[w].bytes,
+			.waiting = (double)((b->work[w].waiting_ns - a->work[w].waiting_ns) *
+					    SIM_PS_PER_NS) /
+				   interval,
+		};
+	}
+}
+
+/* What is only known, or only final, at the end: drops, latencies, streams. */
+static void finals(const struct lab_stage *stage, struct lab_result *out)
+{
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		const struct lab_stage_chip *c = &stage->chip[i];
+
+		for (unsigned q = 0; q < c->queues; q++) {
+			for (unsigned d = 0; d < PORT_DROP_COUNT; d++)
+				out->chip[i].drops[d] += c->port->txq[q]->ctr.drops[d] +
+							 c->port->rxq[q]->ctr.drops[d];
+		}
+		if (c->port->ops->external_drops)
+			c->port->ops->external_drops(c->port, out->chip[i].drops);
+	}
+	for (unsigned w = 0; w < stage->n_work; w++) {
+		struct tr_receiver *r = stage->work[w].receiver;
+		struct lab_workload_result *work = &out->workload[w];
+		struct tr_tracks *tracks = r ? &r->tracks : NULL;
+		struct tr_track_sum sum = { 0 };
+
+		if (!r)
+			continue;
+		work->latency_p50_ns = ho_hist_quantile(&r->latency_ns, 0.5);
+		work->latency_p99_ns = ho_hist_quantile(&r->latency_ns, 0.99);
+		work->latency_max_ns = r->latency_ns.count ? r->latency_ns.max : 0;
+		if (tr_tracks_sum(&tracks, 1, &sum) < 0)
+			continue;
+		work->lost = sum.lost;
+		work->reordered = sum.reordered;
+		work->duplicates = sum.duplicates;
+	}
+	for (unsigned w = 0; w < stage->n_wires; w++) {
+		for (unsigned e = 0; e < 2; e++) {
+			struct lab_wire_stats s;
+
+			lab_wire_stats(stage->wire[w], e, &s);
+			out->sim_frames += s.frames;
+		}
+	}
+}
+
+/* --- invariants ----------------------------------------------------------------------------- */
+
+static int check_cpus(const struct lab_stage *stage, struct ho_err *err)
+{
+	for (unsigned h = 0; h < stage->n_hosts; h++) {
+		const struct lab_machine *m = lab_exec_machine(stage->host[h].rt);
+
+		for (unsigned c = 0; c < m->cpus; c++) {
+			struct lab_cpu_stats s;
+			sim_ps sum;
+
+			lab_exec_cpu_stats(stage->host[h].rt, c, &s);
+			sum = s.user + s.system + s.irq + s.softirq + s.idle;
+			if (sum != sim_now(stage->sim))
+				return ho_err_set(
+					err, -EPROTO, "CPU %u of %s accounts for %llu ps of %llu",
+					c, stage->host[h].spec->name, (unsigned long long)sum,
+					(unsigned long long)sim_now(stage->sim));
+		}
+		if (lab_exec_deadlocked(stage->host[h].rt))
+			return ho_err_set(err, -EPROTO, "all tasks of %s wait for ever",
+					  stage->host[h].spec->name);
+	}
+	return 0;
+}
+
+/* After the stop: nothing is in flight, so all counts must agree. */
+static int check_chips(const struct lab_stage *stage, struct ho_err *err)
+{
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		const struct lab_stage_chip *c = &stage->chip[i];
+		struct lab_i82599_counters n;
+
+		for (unsigned q = 0; q < c->queues; q++) {
+			uint64_t left = port_tx_in_flight(c->port->txq[q]);
+
+			if (left)
+				return ho_err_set(
+					err, -EPROTO,
+					"%s queue %u: %llu frames neither sent nor dropped",
+					c->spec->name, q, (unsigned long long)left);
+		}
+		lab_i82599_counters(c->chip, &n);
+		if (n.ownership)
+			return ho_err_set(err, -EPROTO,
+					  "%s touched %llu descriptors that were not its own",
+					  c->spec->name, (unsigned long long)n.ownership);
+		if (c->chip->ops->check(c->chip, err) < 0)
+			return -EPROTO;
+	}
+	for (unsigned w = 0; w < stage->n_wires; w++) {
+		if (lab_wire_check(stage->wire[w], err) < 0)
+			return -EPROTO;
+	}
+	return 0;
+}
+
+/* Each host's buffers, once everything that held some is closed. */
+static int check_buffers(struct lab_stage *stage, struct ho_err *err)
+{
+	uint32_t held = 0;
+
+	for (unsigned w = 0; w < stage->n_work; w++)
+		held += stage->work[w].pktgen != NULL;
+	for (unsigned h = 0; h < stage->n_hosts; h++) {
+		uint32_t missing = pk_arena_missing(stage->host[h].arena);
+		uint32_t rings = 0;
+
+		for (unsigned i = 0; i < stage->n_chips; i++) {
+			if (stage->chip[i].host == &stage->host[h])
+				rings += stage->chip[i].queues * stage->chip[i].rx_ring;
+		}
+		/* Receive rings and pktgen's frame still hold theirs until they are closed. */
+		if (missing > rings + held)
+			return ho_err_set(err, -EPROTO, "%u packet buffers of %s are missing",
+					  missing - rings - held, stage->host[h].spec->name);
+	}
+	return 0;
+}
+
+static double wall_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct lab_result *out,
+	    struct ho_err *err)
+{
+	double wall = wall_now();
+	struct lab_stage *stage = calloc(1, sizeof(*stage));
+	struct snapshot *before = NULL, *after = NULL;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	if (!stage)
+		return ho_err_set(err, -ENOMEM, "out of memory for a run");
+	rc = lab_stage_build(stage, scenario, trace, err);
+	if (rc < 0)
+		goto free_stage;
+	sim_run_until(stage->sim, sim_now(stage->sim) + scenario->warmup);
+	before = snap(stage);
+	sim_run_until(stage->sim, sim_now(stage->sim) + scenario->duration);
+	after = snap(stage);
+	if (!before || !after) {
+		rc = ho_err_set(err, -ENOMEM, "out of memory for a run's counters");
+		goto free_stage;
+	}
+	out->interval = scenario->duration;
+	between(stage, before, after, out);
+	rc = check_cpus(stage, err);
+	if (rc < 0)
+		goto free_stage;
+	lab_stage_stop(stage);
+	finals(stage, out);
+	out->digest = sim_digest(stage->sim);
+	rc = check_chips(stage, err);
+	if (rc == 0)
+		rc = check_buffers(stage, err);
+free_stage:
+	lab_stage_free(stage);
+	free(before);
+	free(after);
+	free(stage);
+	out->wall_seconds = wall_now() - wall;
+	if (rc == -EPROTO)
+		ho_err_prefix(err, "%s: an invariant of the lab is broken", scenario->name);
+	return rc;
+}
+
+double lab_cpu_busy(const struct lab_cpu_stats *cpu)
+{
+	double busy = (double)(cpu->user + cpu->system + cpu->irq + cpu->softirq);
+
+	return busy / (busy + (double)cpu->idle);
+}
+
+double lab_per_second(const struct lab_result *result, uint64_t count)
+{
+	return (double)count * (double)SIM_PS_PER_S / (double)result->interval;
+}
+
+int lab_result_value(const struct lab_result *result, const char *word, double *out,
+		     struct ho_err *err)
+{
+	unsigned w = 0;
+
+	while (w < result->n_workloads && result->workload[w].kind == LAB_WORK_RECV)
+		w++;
+	w = w < result->n_workloads ? w : 0;
+	if (!strcmp(word, "pps"))
+		*out = lab_per_second(result, result->workload[w].packets);
+	else if (!strcmp(word, "gbps"))
+		*out = lab_per_second(result, result->workload[w].bytes) * 8 / 1e9;
+	else if (!strcmp(word, "irqs_per_s"))
+		*out = lab_per_second(result, result->chip[0].interrupts);
+	else
+		return ho_err_set(err, -EINVAL,
+				  "'%s' is not a result of a run; pps, gbps and irqs_per_s are",
+				  word);
+	return 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A scenario brought to life: hosts, chips, drivers, rx-modes, wires and workloads are built, the
+ * clock runs through the warm-up and the measured interval, everything is taken down again, and
+ * what happened in the interval is the result.
+ *
+ * Each run also checks what must hold in any run (lab_run says which); a violation is an error,
+ * not a result. Runs share nothing: several processes may run at once.
+ */
+#ifndef HOLDOFF_LAB_RUN_H
+#define HOLDOFF_LAB_RUN_H
+
+#include "lab/exec.h"
+#include "lab/scenario.h"
+#include "port/port.h"
+
+#define LAB_RUN_HOSTS     8
+#define LAB_RUN_CHIPS     16 /* in all hosts */
+#define LAB_RUN_WORKLOADS 32 /* in all hosts */
+#define LAB_RUN_CPUS      64 /* of a host */
+
+/* One chip and its driver, in the measured interval. */
+struct lab_chip_result {
+	unsigned host;         /* index into the scenario */
+	const char *host_name; /* of the scenario, as the other names here */
+	const char *name;
+	unsigned queues;
+	uint64_t rx_ring, tx_ring, rx_usecs; /* as set */
+	uint64_t tx_packets, tx_bytes;       /* completed */
+	uint64_t rx_packets, rx_bytes;       /* given to their user */
+	uint64_t interrupts;                 /* of queue pairs: handlers run */
+	uint64_t completes;                  /* polls that ended the pair's work */
+	uint64_t tx_stops;                   /* tx_restart_queue: stopped and woken again */
+	uint64_t drops[PORT_DROP_COUNT];     /* since the start of the run */
+	double wire_tx_busy, wire_rx_busy;   /* fractions of the interval */
+	double pci_up_busy, pci_down_busy;
+	uint64_t wire_bps;
+	uint64_t register_reads, register_writes;
+};
+
+struct lab_workload_result {
+	unsigned host;
+	const char *host_name;
+	const char *name;
+	enum lab_workload_kind kind;
+	unsigned cpu, chip;   /* chip: index into lab_result.chip */
+	uint32_t frame_bytes; /* mean, without FCS; 0 = unknown */
+	uint64_t packets, bytes;
+	double waiting; /* fraction of the interval in which it spun for a stopped or full ring */
+	uint64_t latency_p50_ns, latency_p99_ns,
+		latency_max_ns;               /* recv: of stamped frames; 0 = none */
+	uint64_t lost, reordered, duplicates; /* recv: since the start */
+};
+
+struct lab_host_result {
+	const char *name;
+	unsigned cpus;
+	struct lab_cpu_stats cpu[LAB_RUN_CPUS]; /* in the interval */
+};
+
+struct lab_result {
+	sim_ps interval;
+	unsigned n_hosts, n_chips, n_workloads;
+	struct lab_host_result host[LAB_RUN_HOSTS];
+	struct lab_chip_result chip[LAB_RUN_CHIPS];
+	struct lab_workload_result workload[LAB_RUN_WORKLOADS];
+	uint64_t sim_frames; /* that crossed a wire in the whole run, both ways */
+	uint64_t sim_events;
+	uint64_t digest;     /* of every event's time and order: equal runs, equal digest */
+	double wall_seconds; /* of real time, building included */
+};
+
+/* The fraction of the interval in which the CPU was not idle. */
+double lab_cpu_busy(const struct lab_cpu_stats *cpu);
+
+/* How many per second, from a count in the interval. */
+double lab_per_second(const struct lab_result *result, uint64_t count);
+
+/*
+ * What stands in the scenario under `result` in a published table: "pps" (of the first workload
+ * that sends, else of the first), "irqs_per_s" (of the first chip), "gbps". -EINVAL for another
+ * word.
+ */
+int lab_result_value(const struct lab_result *result, const char *word, double *out,
+		     struct ho_err *err);
+
+/*
+ * Builds and runs it. trace may be NULL. -EINVAL for a scenario that cannot be built, with its
+ * place; -EPROTO when an invariant is broken: frames conserved in ports, chips and on wires;
+ * descriptors owned by one side; every CPU's times sum to the time passed; interrupts raised =
+ * sent + coalesced + cleared; buffers all returned.
+ */
+int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct lab_result *out,
+	    struct ho_err *err);
+
+#endif

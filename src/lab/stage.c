@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Building a scenario's hosts, chips, drivers and wires, and taking them down. */
+#include "lab/stage.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/i82599.h"
+#include "nic/ixgbe.h"
+
+#define SPARE_BUFFERS 4096        /* of a host, beside what its rings hold */
+#define LINK_WAIT_NS  10000000ull /* until a link must be up */
+#define DRAIN_NS      1000000ull  /* a look at what is still in flight */
+#define DRAIN_LOOKS   200
+
+static const char *const chip_params[] = {
+	"tx",
+	"rx",
+	"rx-usecs",
+	"mtu",
+	"bql",
+	"weight",
+	"tx-limit",
+	"defer-hard-irqs",
+	"gro-flush-timeout",
+	"moderation",
+	NULL,
+};
+
+static int check_params(const struct lab_scenario *s, const struct lab_params *params,
+			const char *const *known, const char *node, struct ho_err *err)
+{
+	for (unsigned i = 0; i < params->n; i++) {
+		unsigned k = 0;
+
+		while (known[k] && strcmp(known[k], params->param[i].name))
+			k++;
+		if (known[k])
+			continue;
+		ho_err_set(err, -EINVAL, "there is no parameter '%s' here", params->param[i].name);
+		return lab_scenario_blame(s, err, "%s", node);
+	}
+	return 0;
+}
+
+/* The number under `name`, or `otherwise`. -EINVAL when it is no number. */
+static int param(const struct lab_params *params, const char *name, uint64_t otherwise,
+		 uint32_t *out, struct ho_err *err)
+{
+	const struct lab_param *p = lab_params_get(params, name);
+
+	*out = (uint32_t)otherwise;
+	if (!p)
+		return 0;
+	if (!p->numeric || p->value > UINT32_MAX)
+		return ho_err_set(err, -EINVAL, "%s: '%s' is not a number that is possible", name,
+				  p->text);
+	*out = (uint32_t)p->value;
+	return 0;
+}
+
+static void sink_consume(void *arg, struct pk_cache *cache, struct pk_slot *slots, unsigned n)
+{
+	struct lab_stage_sink *sink = arg;
+	unsigned frames = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		sink->bytes += slots[i].len;
+		frames += !(slots[i].flags & PK_MORE);
+	}
+	sink->frames += frames;
+	rt_spend(sink->rt, RT_COST_RECV_FRAME, frames);
+	pk_free_slots(cache, slots, n);
+}
+
+static int build_host(struct lab_stage *stage, unsigned index, struct ho_err *err)
+{
+	const struct lab_host_spec *spec = &stage->scenario->hosts[index];
+	struct lab_stage_host *h = &stage->host[index];
+	struct pk_arena_config arena = { .buffers = SPARE_BUFFERS, .no_huge = true };
+	uint32_t rx, tx;
+	int rc;
+
+	h->spec = spec;
+	h->index = index;
+	stage->n_hosts++;
+	for (unsigned c = 0; c < spec->chips_count; c++) {
+		const struct lab_chip_spec *chip = &spec->chips[c];
+
+		if (param(&chip->params, "rx", 512, &rx, err) < 0 ||
+		    param(&chip->params, "tx", 512, &tx, err) < 0)
+			return lab_scenario_blame(stage->scenario, err, "hosts/%u/chips/%u", index,
+						  c);
+		arena.buffers += (chip->queues ? chip->queues : 1) * (rx + tx);
+	}
+	rc = lab_exec_create(stage->sim, spec->name, &spec->profile->machine, stage->trace, &h->rt,
+			     err);
+	if (rc < 0)
+		return rc;
+	return pk_arena_create(&arena, &h->arena, err);
+}
+
+static int build_rx_mode(struct lab_stage *stage, struct lab_stage_chip *c, unsigned queue,
+			 struct ho_err *err)
+{
+	const struct lab_chip_spec *spec = c->spec;
+	const struct lab_param *moderation = lab_params_get(&spec->params, "moderation");
+	const struct lab_param *bql = lab_params_get(&spec->params, "bql");
+	uint32_t weight, tx_limit, defer, flush;
+	struct mac_rx_config config = {
+		.mode = lab_rx_mode_name(spec->rx_mode),
+		.port = c->port,
+		.queue = queue,
+		.cpu = (int)spec->irq_cpus[queue % spec->irq_cpus_count],
+		.moderation = moderation ? moderation->text : NULL,
+		.spacing_ns = c->rx_usecs * 1000,
+		.consume = sink_consume,
+		.arg = &c->sink[queue],
+	};
+
+	c->sink[queue].rt = c->host->rt;
+	if (param(&spec->params, "weight", 0, &weight, err) < 0 ||
+	    param(&spec->params, "tx-limit", 0, &tx_limit, err) < 0 ||
+	    param(&spec->params, "defer-hard-irqs", 0, &defer, err) < 0 ||
+	    param(&spec->params, "gro-flush-timeout", 0, &flush, err) < 0)
+		return -EINVAL;
+	config.weight = (int)weight;
+	config.tx_limit = tx_limit;
+	config.defer_hard_irqs = defer;
+	config.gro_flush_timeout_ns = flush;
+	mac_bql_init(&c->bql[queue], c->port->txq[queue], bql && bql->value);
+	config.bql = &c->bql[queue];
+	if (lab_work_receives(stage->scenario, c->host->index, c->index, queue)) {
+		/* The receiver polls or arms the queue itself. */
+		int rc = pk_cache_create(c->host->arena, &c->receiver_cache[queue], err);
+
+		if (rc == 0) {
+			port_bind_rx(c->port, queue, c->receiver_cache[queue]);
+			port_bind_tx(c->port, queue, c->receiver_cache[queue]);
+		}
+		return rc;
+	}
+	return mac_rx_open(&config, &c->rx[queue], err);
+}
+
+static int open_driver(struct lab_stage *stage, struct lab_stage_chip *c, const char *name,
+		       struct ho_err *err)
+{
+	const struct lab_chip_spec *spec = c->spec;
+	struct port_config config = { .rt = c->host->rt, .arena = c->host->arena };
+	struct nic_ixgbe_config nc = { .name = name, .promiscuous = true, .watchdog_cpu = -1 };
+	int rc;
+
+	if (param(&spec->params, "rx", 512, &c->rx_ring, err) < 0 ||
+	    param(&spec->params, "tx", 512, &c->tx_ring, err) < 0 ||
+	    param(&spec->params, "rx-usecs", 1, &c->rx_usecs, err) < 0 ||
+	    param(&spec->params, "mtu", 1500, &nc.mtu, err) < 0)
+		return -EINVAL;
+	config.queues = c->queues = spec->queues ? spec->queues : 1;
+	config.rx_ring = c->rx_ring;
+	config.tx_ring = c->tx_ring;
+	nc.rx_usecs = c->rx_usecs;
+	nc.watchdog_cpu = (int)(c->host->spec->profile->machine.cpus - 1);
+	if (c->queues > LAB_STAGE_QUEUES)
+		return ho_err_set(err, -EINVAL, "%u queues: at most %u", c->queues,
+				  LAB_STAGE_QUEUES);
+	rc = nic_ixgbe_open(c->bus, &config, &nc, &c->port, err);
+	for (unsigned q = 0; rc == 0 && q < c->queues; q++)
+		rc = build_rx_mode(stage, c, q, err);
+	return rc;
+}
+
+static int build_chip(struct lab_stage *stage, unsigned host, unsigned index, struct ho_err *err)
+{
+	struct lab_stage_host *h = &stage->host[host];
+	const struct lab_chip_spec *spec = &h->spec->chips[index];
+	struct lab_stage_chip *c = &stage->chip[stage->n_chips];
+	struct lab_i82599_config config = { .name = spec->name,
+					    .mac = { 2, 0, 0, 0, (uint8_t)host, (uint8_t)index } };
+	int rc;
+
+	if (stage->n_chips == LAB_RUN_CHIPS)
+		return ho_err_set(err, -EINVAL, "more than %u chips", LAB_RUN_CHIPS);
+	stage->n_chips++;
+	c->spec = spec;
+	c->host = h;
+	c->index = index;
+	rc = check_params(stage->scenario, &spec->params, chip_params, "", err);
+	if (rc < 0)
+		return rc;
+	if (strcmp(spec->model, "82599"))
+		return ho_err_set(err, -EINVAL, "there is no model of '%s'; 82599 is one",
+				  spec->model);
+	rc = lab_pci_create(stage->sim, &h->spec->profile->pci, &c->pci, err);
+	if (rc < 0)
+		return rc;
+	rc = lab_i82599_create(stage->sim, c->pci, &config, &c->chip, err);
+	if (rc < 0)
+		return rc;
+	c->chip->trace = stage->trace;
+	for (unsigned w = 0; w < stage->n_wires; w++) {
+		const struct lab_wire_spec *wire = &stage->scenario->wires[w];
+
+		for (unsigned e = 0; e < (wire->sink ? 1u : 2u); e++) {
+			if (wire->end[e].host == host && wire->end[e].chip == index) {
+				c->wire = stage->wire[w];
+				c->end = e;
+				lab_chip_attach(c->chip, c->wire, e);
+			}
+		}
+	}
+	rc = lab_bus_create(h->rt, c->chip, &c->bus, err);
+	if (rc < 0)
+		return rc;
+	return open_driver(stage, c, spec->name, err);
+}
+
+static int build_wire(struct lab_stage *stage, unsigned index, struct ho_err *err)
+{
+	const struct lab_wire_spec *spec = &stage->scenario->wires[index];
+	struct lab_wire_config config = { .bps = spec->bits_per_s,
+					  .propagation = spec->propagation };
+	/* A sink only counts: many frames at once are as good. */
+	struct lab_wire_user sink = { .slack = 100 * SIM_PS_PER_US };
+	int rc = lab_wire_create(stage->sim, &config, &stage->wire[index], err);
+
+	if (rc < 0)
+		return rc;
+	stage->n_wires++;
+	if (spec->sink)
+		lab_wire_attach(stage->wire[index], 1, &sink);
+	return 0;
+}
+
+/* Lets the clock of all hosts run for so long, from outside. */
+static void pass(struct lab_stage *stage, uint64_t ns)
+{
+	sim_run_until(stage->sim, sim_now(stage->sim) + ns * SIM_PS_PER_NS);
+}
+
+static int start_ports(struct lab_stage *stage, struct ho_err *err)
+{
+	int rc;
+
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		struct lab_stage_chip *c = &stage->chip[i];
+
+		rc = port_start(c->port, err);
+		for (unsigned q = 0; rc == 0 && q < c->queues; q++)
+			rc = c->rx[q] ? mac_rx_start(c->rx[q], err) : 0;
+		if (rc < 0)
+			return rc;
+	}
+	for (uint64_t ns = 0; ns < LINK_WAIT_NS; ns += LINK_WAIT_NS / 100) {
+		unsigned up = 0;
+
+		for (unsigned i = 0; i < stage->n_chips; i++)
+			up += !stage->chip[i].wire ||
+			      stage->chip[i].port->ops->link_up(stage->chip[i].port);
+		if (up == stage->n_chips)
+			return 0;
+		pass(stage, LINK_WAIT_NS / 100);
+	}
+	return ho_err_set(err, -EPROTO, "a link did not come up within %llu ms",
+			  LINK_WAIT_NS / 1000000);
+}
+
+int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario,
+		    struct lab_trace *trace, struct ho_err *err)
+{
+	int rc;
+
+	memset(stage, 0, sizeof(*stage));
+	stage->scenario = scenario;
+	stage->trace = trace;
+	if (scenario->hosts_count > LAB_RUN_HOSTS || scenario->wires_count > LAB_RUN_CHIPS)
+		return ho_err_set(err, -EINVAL, "%s: more than %u hosts or %u wires",
+				  scenario->name, LAB_RUN_HOSTS, LAB_RUN_CHIPS);
+	rc = sim_create(&stage->sim);
+	if (rc < 0)
+		return ho_err_set(err, rc, "out of memory for the event queue");
+	for (unsigned w = 0; rc == 0 && w < scenario->wires_count; w++)
+		rc = build_wire(stage, w, err);
+	for (unsigned h = 0; rc == 0 && h < scenario->hosts_count; h++) {
+		rc = build_host(stage, h, err);
+		for (unsigned c = 0; rc == 0 && c < scenario->hosts[h].chips_count; c++) {
+			rc = build_chip(stage, h, c, err);
+			if (rc < 0)
+				lab_scenario_blame(scenario, err, "hosts/%u/chips/%u", h, c);
+		}
+	}
+	for (unsigned h = 0; rc == 0 && h < scenario->hosts_count; h++) {
+		for (unsigned w = 0; rc == 0 && w < scenario->hosts[h].workloads_count; w++) {
+			struct lab_stage_work *work = &stage->work[stage->n_work];
+
+			if (stage->n_work == LAB_RUN_WORKLOADS)
+				return ho_err_set(err, -EINVAL, "%s: more than %u workloads",
+						  scenario->name, LAB_RUN_WORKLOADS);
+			stage->n_work++;
+			work->spec = &scenario->hosts[h].workloads[w];
+			work->host = &stage->host[h];
+			rc = lab_work_create(stage, work, err);
+			if (rc < 0)
+				lab_scenario_blame(scenario, err, "hosts/%u/workloads/%u", h, w);
+		}
+	}
+	if (rc == 0)
+		rc = start_ports(stage, err);
+	for (unsigned w = 0; rc == 0 && w < stage->n_work; w++)
+		rc = lab_work_start(&stage->work[w], err);
+	return rc;
+}
+
+static uint64_t in_flight(const struct lab_stage *stage)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		for (unsigned q = 0; q < stage->chip[i].queues; q++)
+			n += port_tx_in_flight(stage->chip[i].port->txq[q]);
+	}
+	for (unsigned w = 0; w < stage->n_wires; w++) {
+		for (unsigned e = 0; e < 2; e++) {
+			struct lab_wire_stats s;
+
+			lab_wire_stats(stage->wire[w], e, &s);
+			n += s.frames - s.delivered - s.lost_link_down;
+		}
+	}
+	return n;
+}
+
+void lab_stage_stop(struct lab_stage *stage)
+{
+	/* Senders first; then what they sent must arrive before anybody stops to receive. */
+	for (unsigned w = 0; w < stage->n_work; w++) {
+		if (stage->work[w].spec->kind != LAB_WORK_RECV)
+			lab_work_stop(&stage->work[w]);
+	}
+	for (unsigned i = 0; i < DRAIN_LOOKS && in_flight(stage); i++)
+		pass(stage, DRAIN_NS);
+	pass(stage, DRAIN_NS);
+	for (unsigned w = 0; w < stage->n_work; w++)
+		lab_work_stop(&stage->work[w]);
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		for (unsigned q = 0; q < stage->chip[i].queues; q++) {
+			if (stage->chip[i].rx[q])
+				mac_rx_stop(stage->chip[i].rx[q]);
+		}
+	}
+	for (unsigned i = 0; i < stage->n_chips; i++)
+		port_stop(stage->chip[i].port);
+}
+
+void lab_stage_free(struct lab_stage *stage)
+{
+	/* Only a run that failed half-way still has tasks here. */
+	for (unsigned w = 0; w < stage->n_work; w++)
+		lab_work_stop(&stage->work[w]);
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		for (unsigned q = 0; q < stage->chip[i].queues; q++) {
+			if (stage->chip[i].rx[q])
+				mac_rx_stop(stage->chip[i].rx[q]);
+		}
+	}
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		if (stage->chip[i].port)
+			port_stop(stage->chip[i].port);
+	}
+	for (unsigned w = 0; w < stage->n_work; w++)
+		lab_work_free(&stage->work[w]);
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		struct lab_stage_chip *c = &stage->chip[i];
+
+		port_close(c->port);
+		for (unsigned q = 0; q < LAB_STAGE_QUEUES; q++) {
+			mac_rx_close(c->rx[q]);
+			pk_cache_destroy(c->receiver_cache[q]);
+		}
+		if (c->bus)
+			c->bus->ops->close(c->bus);
+		lab_chip_destroy(c->chip);
+		lab_pci_destroy(c->pci);
+	}
+	for (unsigned w = 0; w < stage->n_wires; w++)
+		lab_wire_destroy(stage->wire[w]);
+	for (unsigned h = 0; h < stage->n_hosts; h++) {
+		pk_arena_destroy(stage->host[h].arena);
+		rt_destroy(stage->host[h].rt);
+	}
+	sim_destroy(stage->sim);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a run is made of while it exists. stage.c builds and takes down hosts, chips and wires,
+ * work.c the workloads; run.c measures.
+ */
+#ifndef HOLDOFF_LAB_STAGE_H
+#define HOLDOFF_LAB_STAGE_H
+
+#include "lab/bus.h"
+#include "lab/pci.h"
+#include "lab/run.h"
+#include "lab/wire.h"
+#include "mac/rxmode.h"
+#include "traffic/pktgen.h"
+#include "traffic/receiver.h"
+#include "traffic/sender.h"
+#include "traffic/spec.h"
+
+#define LAB_STAGE_QUEUES 16 /* pairs of a chip */
+
+struct lab_stage;
+struct lab_stage_chip;
+
+/* Where the frames of a queue pair go that no workload receives. */
+struct lab_stage_sink {
+	struct rt *rt;
+	uint64_t frames, bytes;
+};
+
+struct lab_stage_chip {
+	const struct lab_chip_spec *spec;
+	struct lab_stage_host *host;
+	unsigned index; /* in its host's spec */
+	struct lab_pci *pci;
+	struct lab_chip *chip;
+	struct nic_bus *bus;
+	struct port *port;
+	struct lab_wire *wire; /* NULL: no cable */
+	unsigned end;
+	unsigned queues;
+	uint32_t rx_ring, tx_ring, rx_usecs;
+	struct mac_rx *rx[LAB_STAGE_QUEUES]; /* NULL where a receiver polls by itself */
+	struct mac_bql bql[LAB_STAGE_QUEUES];
+	struct lab_stage_sink sink[LAB_STAGE_QUEUES];
+	struct pk_cache *receiver_cache[LAB_STAGE_QUEUES]; /* of those */
+};
+
+struct lab_stage_host {
+	const struct lab_host_spec *spec;
+	unsigned index;
+	struct rt *rt;
+	struct pk_arena *arena;
+};
+
+struct lab_stage_work {
+	const struct lab_workload_spec *spec;
+	struct lab_stage_host *host;
+	struct lab_stage_chip *chip;
+	unsigned chip_index; /* in the stage */
+	/* one of these, by kind */
+	struct tr_pktgen *pktgen;
+	struct tr_sender *sender;
+	struct tr_receiver *receiver;
+	/* and what the engine's sender needs */
+	struct tr_spec *frames;
+	struct tr_source *source;
+	struct pk_cache *cache;
+	struct rt_task *task;
+	uint32_t frame_bytes;
+};
+
+struct lab_stage {
+	const struct lab_scenario *scenario;
+	struct sim *sim;
+	struct lab_trace *trace;
+	unsigned n_hosts, n_wires, n_chips, n_work;
+	struct lab_stage_host host[LAB_RUN_HOSTS];
+	struct lab_wire *wire[LAB_RUN_CHIPS];
+	struct lab_stage_chip chip[LAB_RUN_CHIPS];
+	struct lab_stage_work work[LAB_RUN_WORKLOADS];
+};
+
+/* Builds everything up to started ports and, with links up, running workloads. On failure what
+ * was built is still to be taken down. */
+int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario,
+		    struct lab_trace *trace, struct ho_err *err);
+/* Ends workloads and rx-modes and lets what is in flight come to rest: counters are final. */
+void lab_stage_stop(struct lab_stage *stage);
+/* Frees all; accepts a stage that was built in part. */
+void lab_stage_free(struct lab_stage *stage);
+
+/* Workloads (work.c). */
+int lab_work_create(struct lab_stage *stage, struct lab_stage_work *work, struct ho_err *err);
+int lab_work_start(struct lab_stage_work *work, struct ho_err *err);
+void lab_work_stop(struct lab_stage_work *work);
+void lab_work_free(struct lab_stage_work *work);
+/* Does a workload take the received frames of this pair itself? */
+bool lab_work_receives(const struct lab_scenario *scenario, unsigned host, unsigned chip,
+		       unsigned queue);
+/* Frames, bytes and waiting time since its start. */
+struct lab_work_counts {
+	uint64_t packets, bytes, waiting_ns;
+};
+struct lab_work_counts lab_work_counts(const struct lab_stage_work *work);
+
+#endif
