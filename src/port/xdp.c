@@ -309,9 +309,13 @@ static void xdp_close(struct port *base)
 	struct xdp_port *port = (struct xdp_port *)base;
 
 	xdp_prog_destroy(port->prog);
+	close_socks(port);
 	for (unsigned i = 0; i < base->n_rxq; i++) {
 		struct xdp_rxq *q = (struct xdp_rxq *)base->rxq[i];
 
+		/* Of a start that failed half way. */
+		if (q->base.cache && q->given)
+			xdp_take_back_rx(q);
 		rt_event_destroy(base->rt, q->event);
 		free(q->given);
 	}
@@ -321,7 +325,6 @@ static void xdp_close(struct port *base)
 		xdp_live_destroy(q->live);
 		free(q->given);
 	}
-	close_socks(port);
 	free(port->socks);
 	free(port->filter);
 	port_free(base);
