@@ -147,7 +147,7 @@ static int make_senders(struct gen *g, const struct gen_run *run, struct tasks *
 			.mean_bytes = (uint32_t)g->mean_bytes,
 			.count = run->count / workers + (i < run->count % workers),
 			.start_ns = start,
-			.end_ns = run->duration_ns ? start + run->duration_ns : RT_FOREVER,
+			.duration_ns = run->duration_ns,
 			.done_event = g->session.done_event,
 		};
 		int rc = g->replay ? tr_replay_create(g->replay, i, workers, &tasks->source[i], err)
@@ -253,7 +253,7 @@ static void sum_senders(struct gen *g, struct gen_run *run, const struct tasks *
 		run->pool_empty += s->pool_empty;
 		run->slipped_ns = HO_MAX(run->slipped_ns, s->pacer.slipped_ns);
 		run->paced = !s->pacer.unpaced;
-		first = HO_MIN(first, HO_MAX(s->first_ns, s->config.start_ns));
+		first = HO_MIN(first, s->first_ns);
 		last = HO_MAX(last, s->last_ns);
 		error += tr_pacer_rate_error(&s->pacer);
 		ho_hist_merge(&run->gap_error, &s->pacer.error_ns);

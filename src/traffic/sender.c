@@ -85,7 +85,7 @@ static bool push_rest(struct tr_sender *s, struct batch *b)
 	uint64_t began = rt_now_ns(rt), now = began, looked = began, down_since = 0;
 
 	while (b->at < b->n) {
-		if (tr_stop_asked(&s->stop) || now >= s->config.end_ns)
+		if (tr_stop_asked(&s->stop) || now >= s->end_ns)
 			break;
 		if (port_reap(s->config.txq) == 0)
 			rt_relax(rt);
@@ -138,8 +138,9 @@ void tr_sender_run(void *arg)
 	struct batch b;
 	bool ended = false;
 
-	s->first_ns = rt_now_ns(rt);
-	tr_pacer_start(&s->pacer, HO_MAX(s->config.start_ns, s->first_ns));
+	s->first_ns = HO_MAX(s->config.start_ns, rt_now_ns(rt));
+	s->end_ns = s->config.duration_ns ? s->first_ns + s->config.duration_ns : RT_FOREVER;
+	tr_pacer_start(&s->pacer, s->first_ns);
 	while (!ended) {
 		uint64_t left = s->config.count ? s->config.count - s->offered : UINT64_MAX, now;
 		unsigned frames;
@@ -157,7 +158,7 @@ void tr_sender_run(void *arg)
 			tr_pacer_due_at(&s->pacer, due);
 		}
 		port_reap(s->config.txq);
-		frames = tr_pacer_wait(&s->pacer, s->config.end_ns, &now);
+		frames = tr_pacer_wait(&s->pacer, s->end_ns, &now);
 		if (!frames)
 			break;
 		if (!build(s, &b, (unsigned)HO_MIN(left, (uint64_t)frames), now, &ended)) {

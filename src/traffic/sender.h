@@ -25,10 +25,11 @@ struct tr_sender_config {
 	struct pk_cache *cache; /* of the task */
 	struct tr_source *source;
 	struct tr_pacer_config pace;
-	uint32_t mean_bytes; /* of the source's frames, about: a first guess for the pacer */
-	uint64_t count;      /* frames; 0 = no limit */
-	uint64_t start_ns;   /* executor's time of the first frame; all workers have the same */
-	uint64_t end_ns;     /* no frame is handed over from here on; RT_FOREVER = no limit */
+	uint32_t mean_bytes;  /* of the source's frames, about: a first guess for the pacer */
+	uint64_t count;       /* frames; 0 = no limit */
+	uint64_t start_ns;    /* executor's time of the first frame; all workers have the same */
+	uint64_t duration_ns; /* no frame is handed over so long after its first one was due, or
+				 after the task began if that was later; 0 = no limit */
 	struct rt_event *done_event; /* signalled when the task ends; may be NULL */
 };
 
@@ -37,12 +38,13 @@ struct tr_sender {
 	struct tr_stop stop;
 	struct rt_machine_clock clock;
 	struct tr_pacer pacer;
+	uint64_t end_ns; /* RT_FOREVER = no limit */
 	/* Read by other tasks with ho_ctr_read. */
 	uint64_t offered;    /* frames that the port took */
 	uint64_t bytes;      /* of these */
 	uint64_t full_ns;    /* time spent with a full ring */
 	uint64_t pool_empty; /* times that there was no buffer for the next frame */
-	uint64_t first_ns;   /* when it began and */
+	uint64_t first_ns;   /* when it began, not before start_ns, and */
 	uint64_t last_ns;    /* when it ended, executor's time */
 	bool link_lost;      /* ended because of TR_SENDER_LINK_NS */
 	bool source_ended;   /* ended because the source has no more frames */

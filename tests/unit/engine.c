@@ -127,7 +127,7 @@ static struct outcome send_and_receive(struct ho_rate rate, uint64_t count, cons
 		.mean_bytes = 60,
 		.count = count,
 		.start_ns = begin + 10000,
-		.end_ns = count ? RT_FOREVER : begin + 1010000,
+		.duration_ns = count ? 0 : 1000000,
 	};
 	struct tr_receiver_config recv = {
 		.rt = rt,
@@ -225,7 +225,7 @@ static void test_unsent(void **state)
 		.cache = caches[0],
 		.source = source,
 		.mean_bytes = 60,
-		.end_ns = rt_now_ns(rt) + 100000,
+		.duration_ns = 100000,
 		.pace = { .burst = 40 },
 	};
 	struct pk_slot slots[PK_BURST];
