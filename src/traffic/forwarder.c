@@ -16,6 +16,7 @@ int tr_forwarder_create(const struct tr_forwarder_config *config, struct tr_forw
 	if (!f)
 		return ho_err_set(err, -ENOMEM, "out of memory for a forwarder");
 	f->config = *config;
+	ho_hist_init(&f->full_turn_ticks);
 	rc = tr_stop_init(&f->stop, config->rt, err);
 	if (rc < 0) {
 		free(f);
@@ -167,6 +168,8 @@ static inline void run(struct tr_forwarder *f, struct held *h, const enum tr_for
 		if (ho_likely(got)) {
 			ho_ctr_add(&f->turns, 1);
 			ho_ctr_add(&f->busy_ticks, ticks);
+			if (got == 2 * PK_BURST)
+				ho_hist_add(&f->full_turn_ticks, ticks);
 			idle_since = 0;
 			if (ho_unlikely(tr_stop_asked(&f->stop)) ||
 			    (f->config.count && moved >= f->config.count) ||

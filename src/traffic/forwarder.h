@@ -14,6 +14,7 @@
 #ifndef HOLDOFF_TRAFFIC_FORWARDER_H
 #define HOLDOFF_TRAFFIC_FORWARDER_H
 
+#include "base/hist.h"
 #include "port/port.h"
 #include "traffic/stop.h"
 
@@ -46,6 +47,9 @@ struct tr_forwarder {
 	uint64_t busy_ticks; /* TSC ticks spent in those; 0 on the virtual clock */
 	uint64_t idle_ticks; /* in the others, awake */
 	uint64_t sleeps;
+	/* Ticks of turns that brought two full bursts: what those cost that nobody interrupted is
+	 * seen in its median. To be read when the task has ended. */
+	struct ho_hist full_turn_ticks;
 	bool done; /* atomic: the task has ended or is about to */
 };
 
