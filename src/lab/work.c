@@ -44,8 +44,7 @@ static int read_frames(struct lab_stage_work *work, struct ho_err *err)
 static int create_sender(struct lab_stage_work *work, struct ho_err *err)
 {
 	struct tr_sender_config config = { .rt = work->host->rt,
-					   .txq = work->chip->port->txq[work->spec->queue],
-					   .end_ns = RT_FOREVER };
+					   .txq = work->chip->port->txq[work->spec->queue] };
 	int rc = read_frames(work, err);
 
 	if (rc < 0)
