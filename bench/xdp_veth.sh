@@ -61,7 +61,7 @@ measure() {
 profile() {
 	perf record -q -C 0 -e cpu-clock -o "$bench_tmp/perf" -- sleep 0.4 2>/dev/null &&
 		perf report -i "$bench_tmp/perf" --stdio --no-children -s symbol \
-			--comm holdoff,gen0,bench_sendmmsg,trafgen,rte-worker-0,ksoftirqd/0 2>/dev/null |
+			--comm holdoff,gen,bench_sendmmsg,trafgen,rte-worker-0,ksoftirqd/0 2>/dev/null |
 		grep -v '^#' | grep . | head -n 12 >"$bench_tmp/profile.$1"
 }
 
