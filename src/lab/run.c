@@ -10,6 +10,7 @@
 
 #include "lab/i82599.h"
 #include "lab/stage.h"
+#include "nic/ixgbe.h"
 
 /* Counters at one moment; a result is the difference of two. */
 struct snapshot {
@@ -116,6 +117,7 @@ static void chip_between(const struct lab_stage *stage, unsigned i, const struct
 		.rx_ring = c->rx_ring,
 		.tx_ring = c->tx_ring,
 		.rx_usecs = c->rx_usecs,
+		.tx_usable = c->tx_ring - NIC_IXGBE_TX_RESERVE,
 		.tx_packets = y->tx_packets - x->tx_packets,
 		.tx_bytes = y->tx_bytes - x->tx_bytes,
 		.rx_packets = y->rx_packets - x->rx_packets,
@@ -293,18 +295,19 @@ static int check_buffers(struct lab_stage *stage, struct ho_err *err)
 	return 0;
 }
 
-static double wall_now(void)
+static double real_seconds(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
 int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct lab_result *out,
 	    struct ho_err *err)
 {
-	double wall = wall_now();
+	double wall = real_seconds(CLOCK_MONOTONIC);
+	double cpu = real_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	struct lab_stage *stage = calloc(1, sizeof(*stage));
 	struct snapshot *before = NULL, *after = NULL;
 	int rc;
@@ -339,7 +342,8 @@ free_stage:
 	free(before);
 	free(after);
 	free(stage);
-	out->wall_seconds = wall_now() - wall;
+	out->wall_seconds = real_seconds(CLOCK_MONOTONIC) - wall;
+	out->cpu_seconds = real_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	if (rc == -EPROTO)
 		ho_err_prefix(err, "%s: an invariant of the lab is broken", scenario->name);
 	return rc;

@@ -26,6 +26,7 @@ struct lab_chip_result {
 	const char *name;
 	unsigned queues;
 	uint64_t rx_ring, tx_ring, rx_usecs; /* as set */
+	uint64_t tx_usable;                  /* one-descriptor frames in flight at most */
 	uint64_t tx_packets, tx_bytes;       /* completed */
 	uint64_t rx_packets, rx_bytes;       /* given to their user */
 	uint64_t interrupts;                 /* of queue pairs: handlers run */
@@ -68,6 +69,7 @@ struct lab_result {
 	uint64_t sim_events;
 	uint64_t digest;     /* of every event's time and order: equal runs, equal digest */
 	double wall_seconds; /* of real time, building included */
+	double cpu_seconds;  /* of this process's CPU time for it */
 };
 
 /* The fraction of the interval in which the CPU was not idle. */

@@ -24,6 +24,10 @@
 #define NIC_IXGBE_USECS_ADAPTIVE 1
 #define NIC_IXGBE_USECS_MAX      1022
 
+/* A transmit queue stops when fewer descriptors than this are unused beside the one that never is
+ * used: at most ring - 21 frames of one descriptor are in flight. */
+#define NIC_IXGBE_TX_RESERVE 21
+
 struct nic_ixgbe_config {
 	const char *name;       /* of the port, "nic:0000:01:00.0"; NULL = "nic:" and the bus's */
 	uint32_t rx_usecs;      /* microseconds between interrupts of a pair; 0 = no moderation,

@@ -25,7 +25,7 @@
 #include "port/port.h"
 
 /* A Linux frame of 17 fragments, its head, a context descriptor and two to keep tail off head. */
-#define IXGBE_DESC_NEEDED 21
+#define IXGBE_DESC_NEEDED NIC_IXGBE_TX_RESERVE
 #define IXGBE_WAKE_AT     (2 * IXGBE_DESC_NEEDED)
 /* Longest frame of slots and its context must fit behind a wake-up. */
 static_assert(PK_FRAME_MAX_SLOTS + 1 <= IXGBE_WAKE_AT, "a woken queue takes any frame");
