@@ -7,7 +7,8 @@
 #   copy       the client copies; zero copy: the client's packet memory is the shared memory. The
 #              client sends in all of them.
 #
-# The rate is what the receiver counts. Ratios are to testpmd at both ends with the same way of
+# The rate is what the receiver counts. testpmd can die of a segmentation fault; if there is no
+# rate because of it, the bench fails. Ratios are to testpmd at both ends with the same way of
 # copying. testpmd's zero-copy client needs huge pages (--single-file-segments).
 . "$(dirname "$0")/lib.sh"
 PEER=${PEER:-$(dirname "$HOLDOFF")/bench/memif_peer}
@@ -16,7 +17,8 @@ bench_need python3
 bench_huge_pages 600
 bench_machine
 sock=holdoff-bench-$$
-limit=$((SECONDS_EACH + 6))
+# Its start takes seconds, and of its statistics the first two and the last are left out.
+limit=$((SECONDS_EACH + 10))
 
 # testpmd BINARY CPUS PREFIX ROLE OPTIONS MODE: prints its statistics each second; ends by itself.
 # Both CPUs are in the list: the first is for its main thread, which sleeps, the last forwards.
@@ -60,10 +62,11 @@ one_way() {
 	kill -INT "$sender" 2>/dev/null
 	wait "$sender"
 	if [ "$3" = holdoff ]; then rate=$(field <"$bench_tmp/out"); else rate=$(seconds_median <"$bench_tmp/out"); fi
-	bench_record "$1" "${rate:-0}"
+	# A measurement that did not take place is not a rate of 0.
+	[ "${rate%%.*}" -gt 0 ] || { echo "$1: $2 -> $3 gave no rate" >&2; exit 1; }
+	bench_record "$1" "$rate"
 }
 
-i=0
 for _ in $(seq "$ROUNDS"); do
 	for zc in no yes; do
 		one_way "hh.$zc" holdoff holdoff $zc
