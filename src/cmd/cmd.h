@@ -23,6 +23,7 @@ struct cmd {
 extern const struct cmd cmd_table[]; /* ends with a NULL name */
 
 int cmd_gen(int argc, char **argv, struct ho_err *err);
+int cmd_lab(int argc, char **argv, struct ho_err *err);
 int cmd_patch(int argc, char **argv, struct ho_err *err);
 int cmd_ports(int argc, char **argv, struct ho_err *err);
 int cmd_recv(int argc, char **argv, struct ho_err *err);

@@ -5,6 +5,7 @@
 
 const struct cmd cmd_table[] = {
 	{ "gen", "send generated or recorded frames, and measure what becomes of them", cmd_gen },
+	{ "lab", "run modelled machines in virtual time, beside published numbers", cmd_lab },
 	{ "patch", "forward frames between two ports, both ways", cmd_patch },
 	{ "ports", "list the kinds of ports and their options", cmd_ports },
 	{ "recv", "receive: counts, loss, order, latency, capture", cmd_recv },

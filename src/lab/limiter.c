@@ -10,7 +10,7 @@
 
 /* A resource counts as used up from this share on: the rest is edges of the interval. */
 #define USED_UP 0.985
-/* So much of its time a sender must wait for its ring before the ring is the reason. */
+/* So much of its CPU's time a sender must wait for its ring before the ring is the reason. */
 #define WAITS 0.02
 /* So many frames lost on the way in, of all, are the receiver's doing. */
 #define LOSES 0.001
@@ -56,6 +56,7 @@ struct view {
 	const struct lab_cpu_stats *cpu;   /* the sender's */
 	const struct lab_machine *machine; /* the sender's */
 	double seconds;
+	double spins; /* share of the time in which the sender's CPU waits for its queue */
 };
 
 static const struct lab_chip_spec *chip_spec(const struct lab_scenario *s,
@@ -100,16 +101,13 @@ static bool look(const struct lab_scenario *scenario, const struct lab_result *r
 {
 	const struct lab_host_spec *host;
 	uint32_t i = 0;
-	unsigned w = 0;
 
 	memset(v, 0, sizeof(*v));
-	if (!result->n_workloads)
-		return false;
-	while (w < result->n_workloads && result->workload[w].kind == LAB_WORK_RECV)
-		w++;
 	v->scenario = scenario;
 	v->result = result;
-	v->work = &result->workload[w < result->n_workloads ? w : 0];
+	v->work = lab_result_sender(result);
+	if (!v->work)
+		return false;
 	v->chip = &result->chip[v->work->chip];
 	host = &scenario->hosts[v->work->host];
 	while (strcmp(host->workloads[i].name, v->work->name))
@@ -135,7 +133,7 @@ static double ns(sim_ps ps)
  * queue. While the sender waits, interrupts are taken as well and are not spinning: those that end
  * a wait, one a stop.
  */
-static void measure(const struct view *v, struct lab_limiter *out)
+static void measure(struct view *v, struct lab_limiter *out)
 {
 	const struct lab_cpu_stats *cpu = v->cpu;
 	double frames = (double)v->work->packets, cleanings = (double)v->chip->completes;
@@ -158,6 +156,7 @@ static void measure(const struct view *v, struct lab_limiter *out)
 		if (cpu->irq)
 			out->interrupt_ns = per_interrupt / cleanings;
 	}
+	v->spins = spins / interval;
 	out->frame_ns =
 		(ns(cpu->user) + ns(cpu->system) + irq + softirq - spins - per_interrupt) / frames;
 }
@@ -319,7 +318,7 @@ static void judge(const struct view *v, struct lab_limiter *out)
 	} else if (pci >= USED_UP) {
 		out->what = LAB_LIMIT_PCI;
 		out->used = pci;
-	} else if (v->work->waiting >= WAITS) {
+	} else if (v->spins >= WAITS) {
 		out->what = LAB_LIMIT_RING;
 		out->used = 1;
 	} else if (cpu >= USED_UP) {
@@ -376,7 +375,7 @@ static void say_ring(const struct view *v, struct lab_limiter *out)
 		say(out,
 		    "the transmit ring of %llu is full %.0f %% of the time, and the sender "
 		    "waits for it",
-		    (unsigned long long)v->chip->tx_ring, v->work->waiting * 100);
+		    (unsigned long long)v->chip->tx_ring, v->spins * 100);
 		return;
 	}
 	say(out, "%.0f frames in flight are cleaned %s times a second: %s", out->in_flight,

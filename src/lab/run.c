@@ -361,18 +361,24 @@ double lab_per_second(const struct lab_result *result, uint64_t count)
 	return (double)count * (double)SIM_PS_PER_S / (double)result->interval;
 }
 
+const struct lab_workload_result *lab_result_sender(const struct lab_result *result)
+{
+	for (unsigned w = 0; w < result->n_workloads; w++) {
+		if (result->workload[w].kind != LAB_WORK_RECV)
+			return &result->workload[w];
+	}
+	return result->n_workloads ? &result->workload[0] : NULL;
+}
+
 int lab_result_value(const struct lab_result *result, const char *word, double *out,
 		     struct ho_err *err)
 {
-	unsigned w = 0;
+	const struct lab_workload_result *sender = lab_result_sender(result);
 
-	while (w < result->n_workloads && result->workload[w].kind == LAB_WORK_RECV)
-		w++;
-	w = w < result->n_workloads ? w : 0;
 	if (!strcmp(word, "pps"))
-		*out = lab_per_second(result, result->workload[w].packets);
+		*out = sender ? lab_per_second(result, sender->packets) : 0;
 	else if (!strcmp(word, "gbps"))
-		*out = lab_per_second(result, result->workload[w].bytes) * 8 / 1e9;
+		*out = sender ? lab_per_second(result, sender->bytes) * 8 / 1e9 : 0;
 	else if (!strcmp(word, "irqs_per_s"))
 		*out = lab_per_second(result, result->chip[0].interrupts);
 	else

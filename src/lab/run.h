@@ -78,9 +78,13 @@ double lab_cpu_busy(const struct lab_cpu_stats *cpu);
 /* How many per second, from a count in the interval. */
 double lab_per_second(const struct lab_result *result, uint64_t count);
 
+/* The workload that the results are about: the first that sends, else the first; NULL if there is
+ * none. */
+const struct lab_workload_result *lab_result_sender(const struct lab_result *result);
+
 /*
- * What stands in the scenario under `result` in a published table: "pps" (of the first workload
- * that sends, else of the first), "irqs_per_s" (of the first chip), "gbps". -EINVAL for another
+ * What stands in the scenario under `result` in a published table: "pps" (of the
+ * sender), "irqs_per_s" (of the first chip), "gbps". -EINVAL for another
  * word.
  */
 int lab_result_value(const struct lab_result *result, const char *word, double *out,

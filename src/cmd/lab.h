@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of 'holdoff lab'. */
+#ifndef HOLDOFF_CMD_LAB_H
+#define HOLDOFF_CMD_LAB_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "lab/limiter.h"
+#include "measure/compare.h"
+
+#define CMD_LAB_SETS 64
+
+struct cmd_lab {
+	const char *scenario; /* name or path */
+	struct ms_set set[CMD_LAB_SETS];
+	unsigned n_set;
+	const char *series, *trace;
+	unsigned jobs;
+	bool json, quiet;
+};
+
+/* Each returns an exit status. */
+int cmd_lab_list(const struct cmd_lab *lab, struct ho_err *err);
+int cmd_lab_show(const struct cmd_lab *lab, struct ho_err *err);
+/* One run, of the scenario as it is set. */
+int cmd_lab_single(const struct cmd_lab *lab, struct ho_err *err);
+/* The scenario's published table, row by row. */
+int cmd_lab_table(const struct cmd_lab *lab, struct ho_err *err);
+
+/* Print one object. 0, or what ho_json_print returns. */
+int cmd_lab_table_json(const struct ms_compare *compare);
+int cmd_lab_single_json(const struct cmd_lab *lab, const struct lab_scenario *scenario,
+			const struct lab_result *result, const struct lab_limiter *limiter);
+
+/* Prints text in lines of at most `width`, each after `indent` blanks. */
+void cmd_lab_wrap(FILE *out, const char *text, int indent, int width);
+
+#endif
