@@ -19,7 +19,7 @@ log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
 # What the threads of a process share is in these.
-tsan_tests='runtime port_mem memif sender receiver rr'
+tsan_tests='runtime port_mem port_memif engine'
 
 # run NAME SECONDS COMMAND...
 run() {

@@ -3,13 +3,10 @@
  * A task that moves frames between queue i of two ports, in both directions: the shortest possible
  * way through this program, and what it is compared with others by.
  *
- *   turn:  receive from A, ask for the headers' cache lines     rx A --> held A
- *          rewrite and send what B brought in the turn before   held B --> tx A
- *          the same with A and B exchanged
+ *   turn:  rx A --> rewrite --> tx B,  rx B --> rewrite --> tx A
  *
- * So a header's line has the time of a whole turn of the other direction to arrive. What the
- * transmit ring has no room for is dropped (tx_ring_full): a forwarder that waits would only move
- * the loss to where nobody counts it.
+ * What the transmit ring has no room for is dropped (tx_ring_full): a forwarder that waits would
+ * only move the loss to where nobody counts it.
  */
 #ifndef HOLDOFF_TRAFFIC_FORWARDER_H
 #define HOLDOFF_TRAFFIC_FORWARDER_H
