@@ -204,7 +204,9 @@ static int recv_all(struct port *port, struct pk_cache *cache, uint64_t idle_ns)
 		}
 		if (any) {
 			last = rt_now_ns(rt);
-			first = first ? first : last;
+			/* A stray frame of the kernel does not mean that the sender is ready. */
+			if (!first && got)
+				first = last;
 			continue;
 		}
 		if (!first)
