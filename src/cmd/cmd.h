@@ -28,5 +28,6 @@ int cmd_patch(int argc, char **argv, struct ho_err *err);
 int cmd_ports(int argc, char **argv, struct ho_err *err);
 int cmd_recv(int argc, char **argv, struct ho_err *err);
 int cmd_rr(int argc, char **argv, struct ho_err *err);
+int cmd_sweep(int argc, char **argv, struct ho_err *err);
 
 #endif

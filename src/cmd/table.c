@@ -10,5 +10,6 @@ const struct cmd cmd_table[] = {
 	{ "ports", "list the kinds of ports and their options", cmd_ports },
 	{ "recv", "receive: counts, loss, order, latency, capture", cmd_recv },
 	{ "rr", "requests and replies: transactions a second, latency", cmd_rr },
+	{ "sweep", "run a grid of values: how good each point is, and what limits it", cmd_sweep },
 	{ NULL, NULL, NULL },
 };

@@ -62,6 +62,7 @@ static int work(void *ctx, unsigned i, void *result, struct ho_err *err)
 	const struct ms_grid *grid = ctx;
 	struct outcome *o = result;
 	struct lab_scenario *s;
+	char name[256];
 	int rc = ms_grid_scenario(grid, i, &s, err);
 
 	if (rc < 0)
@@ -69,6 +70,8 @@ static int work(void *ctx, unsigned i, void *result, struct ho_err *err)
 	rc = lab_run(s, NULL, &o->run, err);
 	if (rc == 0)
 		lab_limiter(s, &o->run, &o->limiter);
+	else
+		ho_err_prefix(err, "%s", ms_point_name(&grid->point[i], name, sizeof(name)));
 	lab_scenario_free(s);
 	return rc;
 }

@@ -160,7 +160,10 @@ static void give(struct run *run, struct worker *w)
 
 static void lost(struct run *run, struct worker *w)
 {
+	uint32_t item = w->item != IDLE ? w->item : run->given;
+	const struct ms_pool *pool = run->pool;
 	struct ho_err why = { 0 };
+	char name[256];
 	int status = 0;
 
 	close(w->fd);
@@ -172,16 +175,18 @@ static void lost(struct run *run, struct worker *w)
 			   strsignal(WTERMSIG(status)));
 	else
 		ho_err_set(&why, -ECHILD, "its process ended with status %d", WEXITSTATUS(status));
+	if (pool->name && item < pool->items)
+		ho_err_prefix(&why, "%s", pool->name(pool->ctx, item, name, sizeof(name)));
 	if (w->item != IDLE)
-		fail(run, w->item, &why);
+		fail(run, item, &why);
 	w->item = IDLE;
 	/* One that dies without an item is missed by nobody, unless it was the last. */
 	for (unsigned i = 0; i < run->n; i++) {
 		if (run->worker[i].fd >= 0)
 			return;
 	}
-	if (run->given < run->pool->items)
-		fail(run, run->given, &why);
+	if (item < pool->items)
+		fail(run, item, &why);
 }
 
 static int deliver(struct run *run, struct ho_err *err)
@@ -276,17 +281,6 @@ static int work_through(struct run *run, struct ho_err *err)
 	return 0;
 }
 
-static int report_failure(const struct run *run, struct ho_err *err)
-{
-	const struct ms_pool *pool = run->pool;
-	char name[256];
-	int rc = ho_err_set(err, run->why.code, "%s", run->why.text);
-
-	if (err && pool->name)
-		ho_err_prefix(err, "%s", pool->name(pool->ctx, run->failed, name, sizeof(name)));
-	return rc;
-}
-
 /* Both become readable from run->signals instead of ending the process. */
 static int take_signals(struct run *run, struct ho_err *err)
 {
@@ -353,7 +347,7 @@ int ms_pool_run(const struct ms_pool *pool, struct ho_err *err)
 	if (rc == 0)
 		rc = work_through(&run, err);
 	if (rc == 0 && run.failed < pool->items)
-		rc = report_failure(&run, err);
+		rc = ho_err_set(err, run.why.code, "%s", run.why.text);
 	end_workers(&run, jobs);
 	give_signals_back(&run);
 free_memory:

@@ -36,13 +36,13 @@ struct ms_pool {
 	int (*result)(void *ctx, unsigned i, const void *result, struct ho_err *err);
 	/* In the caller, whenever an item is done. May be NULL. */
 	void (*progress)(void *ctx, unsigned done, unsigned items);
-	/* What item i is, for messages: "tx=256 rx-usecs=1". Returns buf. May be NULL. */
+	/* What item i is, when its worker dies: "tx=256 rx-usecs=1". Returns buf. May be NULL. */
 	const char *(*name)(void *ctx, unsigned i, char *buf, size_t bytes);
 };
 
 /*
- * Does all items. 0; -EINTR; what `work` returned, "NAME: " before its sentence; -ECHILD for a
- * worker that died; -EMFILE and the like if the workers cannot be made.
+ * Does all items. 0; -EINTR; what `work` returned, with its sentence; -ECHILD for a worker that
+ * died; -EMFILE and the like if the workers cannot be made.
  */
 int ms_pool_run(const struct ms_pool *pool, struct ho_err *err);
 

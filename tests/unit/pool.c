@@ -145,7 +145,7 @@ static void test_failure(void **state)
 		w.fail_at[0] = 2;
 		w.fail_at[1] = 3;
 		assert_int_equal(run(&w, 30, jobs[j], &err), -ERANGE);
-		assert_string_equal(err.text, "item 2: it is odd");
+		assert_string_equal(err.text, "it is odd");
 		assert_int_equal(w.got, 2);
 	}
 }
