@@ -14,6 +14,7 @@
 
 /* Counters at one moment; a result is the difference of two. */
 struct snapshot {
+	sim_ps at; /* its beginning: reading a chip's counters takes time */
 	struct lab_cpu_stats cpu[LAB_RUN_HOSTS][LAB_RUN_CPUS];
 	struct lab_chip_result chip[LAB_RUN_CHIPS];
 	struct {
@@ -71,6 +72,7 @@ static struct snapshot *snap(const struct lab_stage *stage)
 
 	if (!s)
 		return NULL;
+	s->at = sim_now(stage->sim);
 	for (unsigned h = 0; h < stage->n_hosts; h++) {
 		const struct lab_machine *m = lab_exec_machine(stage->host[h].rt);
 
@@ -326,7 +328,7 @@ int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct
 		rc = ho_err_set(err, -ENOMEM, "out of memory for a run's counters");
 		goto free_stage;
 	}
-	out->interval = scenario->duration;
+	out->interval = after->at - before->at;
 	between(stage, before, after, out);
 	rc = check_cpus(stage, err);
 	if (rc < 0)

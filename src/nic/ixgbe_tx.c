@@ -471,10 +471,13 @@ static void finish_reset(struct ixgbe_txq *t, struct port_work *done)
 	__atomic_fetch_and(&t->q.stopped, ~IXGBE_STOP_FULL, __ATOMIC_SEQ_CST);
 }
 
+/* Cleaning takes time, in which the chip goes on: it is spent so many descriptors at a time. */
+#define CLEAN_STEP 32
+
 bool ixgbe_clean(struct port_txq *q, unsigned limit, struct port_work *done)
 {
 	struct ixgbe_txq *t = (struct ixgbe_txq *)q;
-	uint32_t at, cleaned, queued, descs_done = 0, frames = 0;
+	uint32_t at, cleaned, queued, descs_done = 0, descs_spent = 0, frames = 0;
 	uint64_t bytes = 0;
 	bool more = false;
 	struct batch b;
@@ -505,8 +508,14 @@ bool ixgbe_clean(struct port_txq *q, unsigned limit, struct port_work *done)
 			last -= t->size;
 		/* Only the last descriptor of a frame asked for a report (RS). */
 		if (!(__atomic_load_n(&t->ring[last].wb.status, __ATOMIC_RELAXED) &
-		      IXGBE_TXD_STAT_DD))
-			break;
+		      IXGBE_TXD_STAT_DD)) {
+			if (descs_done == descs_spent)
+				break;
+			/* What was cleaned took its time; it may be done by now. */
+			rt_spend(t->dev->rt, RT_COST_TX_CLEAN, descs_done - descs_spent);
+			descs_spent = descs_done;
+			continue;
+		}
 		nic_rmb();
 		bytes += st->bytes;
 		frames++;
@@ -519,11 +528,15 @@ bool ixgbe_clean(struct port_txq *q, unsigned limit, struct port_work *done)
 		at = next_index(t, last);
 		cleaned += descs;
 		descs_done += descs;
+		if (descs_done - descs_spent >= CLEAN_STEP) {
+			rt_spend(t->dev->rt, RT_COST_TX_CLEAN, descs_done - descs_spent);
+			descs_spent = descs_done;
+		}
 	}
 	batch_end(&b, q->cache);
 	if (!frames)
 		goto out;
-	rt_spend(t->dev->rt, RT_COST_TX_CLEAN, descs_done);
+	rt_spend(t->dev->rt, RT_COST_TX_CLEAN, descs_done - descs_spent);
 	t->clean_at = at;
 	port_count(&q->ctr, frames, bytes);
 	done->packets += frames;
