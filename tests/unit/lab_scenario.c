@@ -77,6 +77,7 @@ static void test_set(void **state)
 	struct lab_host_spec *h = &s->hosts[0];
 	struct lab_chip_spec *chip = &h->chips[0];
 	struct ho_err err;
+	sim_ps frame;
 
 	set(s, "tx", "2k");
 	assert_int_equal(lab_params_get(&chip->params, "tx")->value, 2000);
@@ -91,11 +92,12 @@ static void test_set(void **state)
 	assert_int_equal(h->profile->machine.cpus, 8);
 	set(s, "hosts.dut.constants.irq_entry_ns", "111.5");
 	assert_int_equal(h->profile->machine.irq_entry, 111500);
+	frame = h->profile->machine.cost[RT_COST_GEN_FRAME];
 	/* It stays when the profile changes. */
 	assert_int_equal(lab_scenario_set_series(s, "base", &err), 0);
 	assert_string_equal(h->profile->name, "e5-2630-base");
 	assert_int_equal(h->profile->machine.irq_entry, 111500);
-	assert_int_equal(h->profile->machine.cost[RT_COST_GEN_FRAME], 83000);
+	assert_true(h->profile->machine.cost[RT_COST_GEN_FRAME] > frame);
 	set(s, "hosts.dut.workloads.sender.rate", "1mpps");
 	assert_int_equal(h->workloads[0].rate.unit, HO_RATE_PPS);
 	set(s, "hosts.dut.workloads.sender.kind", "gen");
