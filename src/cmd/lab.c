@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/session.h"
+#include "measure/pool.h"
 
 enum {
 	OPT_SET = 's',
@@ -25,7 +26,7 @@ static const struct argp_option lab_options[] = {
 	  "hosts.dut.constants.irq_entry_ns=250)",
 	  1 },
 	{ "series", OPT_SERIES, "NAME", 0, "The variant of machine or software", 1 },
-	{ "jobs", OPT_JOBS, "N", 0, "Processes for a table's rows", 1 },
+	{ "jobs", OPT_JOBS, "N", 0, "Processes for a table's rows; all CPUs if not given", 1 },
 	{ "trace", OPT_TRACE, "FILE", 0,
 	  "Write a time line of one run of the scenario, for ui.perfetto.dev", 1 },
 	{ "json", OPT_JSON, NULL, 0, "Print one JSON object", 1 },
@@ -78,9 +79,9 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_JOBS:
 		rc = ho_parse_count(arg, &n, a->err);
-		if (rc == 0 && (n < 1 || n > 256))
-			rc = ho_err_set(a->err, -ERANGE, "--jobs %s: from 1 to 256 are possible",
-					arg);
+		if (rc == 0 && (n < 1 || n > MS_POOL_JOBS_MAX))
+			rc = ho_err_set(a->err, -ERANGE, "--jobs %s: from 1 to %u are possible",
+					arg, MS_POOL_JOBS_MAX);
 		a->lab.jobs = (unsigned)n;
 		break;
 	case OPT_TRACE:
@@ -98,6 +99,24 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 	return rc < 0 ? EINVAL : 0;
 }
 
+int cmd_lab_load(const struct cmd_lab *lab, struct lab_scenario **out, struct ho_err *err)
+{
+	const struct ms_set series = { "series", lab->series };
+	const struct ms_point point = { lab->set, lab->n_set };
+	struct ms_grid grid = {
+		.common = &series, .n_common = lab->series != NULL, .point = &point, .n = 1
+	};
+	struct lab_scenario *s;
+	int rc = lab_scenario_load(lab->scenario, &s, err);
+
+	if (rc < 0)
+		return rc;
+	grid.scenario = s;
+	rc = ms_grid_scenario(&grid, 0, out, err);
+	lab_scenario_free(s);
+	return rc;
+}
+
 /* A table is run when there is one, and nothing was asked for that makes it a single run. */
 static int run(const struct cmd_lab *lab, struct ho_err *err)
 {
@@ -109,14 +128,14 @@ static int run(const struct cmd_lab *lab, struct ho_err *err)
 		return CMD_USAGE;
 	single |= !s->published;
 	for (unsigned i = 0; i < lab->n_set; i++)
-		single |= ms_compare_sets_row(s, lab->set[i].path);
+		single |= ms_compare_sets_row(s, lab->set[i].key);
 	lab_scenario_free(s);
 	return single ? cmd_lab_single(lab, err) : cmd_lab_table(lab, err);
 }
 
 int cmd_lab(int argc, char **argv, struct ho_err *err)
 {
-	struct lab_args a = { .lab.jobs = 1, .err = err };
+	struct lab_args a = { .err = err };
 	const struct argp argp = {
 		.options = lab_options,
 		.parser = parse_lab,

@@ -21,6 +21,9 @@ struct cmd_lab {
 	bool json, quiet;
 };
 
+/* The scenario with the series and everything set, for lab_scenario_free. */
+int cmd_lab_load(const struct cmd_lab *lab, struct lab_scenario **out, struct ho_err *err);
+
 /* Each returns an exit status. */
 int cmd_lab_list(const struct cmd_lab *lab, struct ho_err *err);
 int cmd_lab_show(const struct cmd_lab *lab, struct ho_err *err);

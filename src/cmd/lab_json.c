@@ -238,9 +238,9 @@ static json_t *single_row(const struct cmd_lab *lab, const struct lab_scenario *
 	if (lab->series)
 		json_object_set_new(object, "series", json_string(lab->series));
 	for (unsigned i = 0; i < lab->n_set; i++) {
-		json_object_set_new(object, key_of(lab->set[i].path, key),
+		json_object_set_new(object, key_of(lab->set[i].key, key),
 				    number_or_text(lab->set[i].value));
-		json_object_set_new(named, lab->set[i].path, number_or_text(lab->set[i].value));
+		json_object_set_new(named, lab->set[i].key, number_or_text(lab->set[i].value));
 	}
 	json_object_set_new(object, "parameters", named);
 	for (unsigned i = 0; i < HO_ARRAY_LEN(words); i++) {

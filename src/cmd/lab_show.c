@@ -197,14 +197,10 @@ static int print_profiles(const struct lab_scenario *s, const char *name, struct
 int cmd_lab_show(const struct cmd_lab *lab, struct ho_err *err)
 {
 	struct lab_scenario *s;
-	int rc = lab_scenario_load(lab->scenario, &s, err);
+	int rc = cmd_lab_load(lab, &s, err);
 
 	if (rc < 0)
 		return cmd_status_of(rc);
-	for (unsigned i = 0; rc == 0 && i < lab->n_set; i++)
-		rc = lab_scenario_set(s, lab->set[i].path, lab->set[i].value, err);
-	if (rc < 0)
-		goto out;
 	printf("%s: %s\n", s->name, s->title);
 	if (s->text)
 		cmd_lab_wrap(stdout, s->text, 0, 100);
@@ -221,7 +217,6 @@ int cmd_lab_show(const struct cmd_lab *lab, struct ho_err *err)
 		print_published(s);
 	rc = print_profiles(s, lab->scenario, err);
 	fflush(stdout);
-out:
 	lab_scenario_free(s);
 	return cmd_status_of(rc);
 }

@@ -103,7 +103,7 @@ static void print_text(const struct cmd_lab *lab, const struct lab_scenario *s,
 
 	printf("%s: %s\n", s->name, s->title);
 	for (unsigned i = 0; i < lab->n_set; i++)
-		printf("%s%s = %s", i ? ", " : "with ", lab->set[i].path, lab->set[i].value);
+		printf("%s%s = %s", i ? ", " : "with ", lab->set[i].key, lab->set[i].value);
 	printf("%s\n", lab->n_set ? "\n" : "");
 	print_workloads(r);
 	print_chips(r);
@@ -118,21 +118,6 @@ static void print_text(const struct cmd_lab *lab, const struct lab_scenario *s,
 	fflush(stdout);
 }
 
-static int load(const struct cmd_lab *lab, struct lab_scenario **out, struct ho_err *err)
-{
-	int rc = lab_scenario_load(lab->scenario, out, err);
-
-	if (rc < 0)
-		return rc;
-	if (lab->series)
-		rc = lab_scenario_set_series(*out, lab->series, err);
-	for (unsigned i = 0; rc == 0 && i < lab->n_set; i++)
-		rc = lab_scenario_set(*out, lab->set[i].path, lab->set[i].value, err);
-	if (rc < 0)
-		lab_scenario_free(*out);
-	return rc;
-}
-
 int cmd_lab_single(const struct cmd_lab *lab, struct ho_err *err)
 {
 	struct lab_result *r = malloc(sizeof(*r));
@@ -144,7 +129,7 @@ int cmd_lab_single(const struct cmd_lab *lab, struct ho_err *err)
 
 	if (!r)
 		return cmd_status_of(ho_err_set(err, -ENOMEM, "out of memory for a result"));
-	rc = load(lab, &s, err);
+	rc = cmd_lab_load(lab, &s, err);
 	if (rc < 0)
 		goto free_result;
 	if (lab->trace)

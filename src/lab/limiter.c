@@ -271,6 +271,7 @@ static double rx_cpu_busy(const struct view *v)
 static double rx_lost(const struct view *v)
 {
 	return v->peer ? (double)(v->peer->drops[PORT_DROP_RX_RING_FULL] +
+				  v->peer->drops[PORT_DROP_RX_LINK] +
 				  v->peer->drops[PORT_DROP_RX_NO_BUFFER])
 		       : 0;
 }

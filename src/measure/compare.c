@@ -69,40 +69,6 @@ static bool is_fitted(const struct lab_scenario *s, unsigned row)
 	return false;
 }
 
-static int set_all(struct lab_scenario *s, const struct ms_compare_config *config,
-		   struct ho_err *err)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; rc == 0 && i < config->n_set; i++)
-		rc = lab_scenario_set(s, config->set[i].path, config->set[i].value, err);
-	return rc;
-}
-
-/* The scenario as the row has it. */
-static int load_row(const struct ms_compare_config *config, unsigned row, struct lab_scenario **out,
-		    struct ho_err *err)
-{
-	struct lab_scenario *s;
-	int rc = lab_scenario_load(config->scenario, &s, err);
-
-	if (rc < 0)
-		return rc;
-	if (series_of(s, row))
-		rc = lab_scenario_set_series(s, series_of(s, row), err);
-	for (unsigned i = 0; rc == 0 && i < s->published->parameters_count; i++)
-		rc = lab_scenario_set(s, s->published->parameters[i].axis, parameter_of(s, row, i),
-				      err);
-	if (rc == 0)
-		rc = set_all(s, config, err);
-	if (rc < 0) {
-		lab_scenario_free(s);
-		return rc;
-	}
-	*out = s;
-	return 0;
-}
-
 static int take_value(const struct lab_scenario *s, unsigned row, unsigned result,
 		      const struct lab_result *r, struct ms_compare_value *out, struct ho_err *err)
 {
@@ -122,44 +88,6 @@ static int take_value(const struct lab_scenario *s, unsigned row, unsigned resul
 	out->error_percent = 100 * (out->simulated / (out->reference - spec->background) - 1);
 	out->exceeds = spec->within_percent > 0 && fabs(out->error_percent) > spec->within_percent;
 	return 0;
-}
-
-static int run_row(const struct ms_compare_config *config, struct ms_compare_row *out,
-		   struct ho_err *err)
-{
-	struct lab_result *r = malloc(sizeof(*r));
-	struct lab_scenario *s = NULL;
-	char name[128];
-	int rc;
-
-	if (!r)
-		return ho_err_set(err, -ENOMEM, "out of memory for a result");
-	rc = load_row(config, out->row, &s, err);
-	if (rc < 0)
-		goto free_result;
-	rc = lab_run(s, NULL, r, err);
-	if (rc < 0) {
-		ho_err_prefix(err, "%s", ms_compare_row_name(s, out->row, name, sizeof(name)));
-		goto free_scenario;
-	}
-	for (uint32_t i = 0; rc == 0 && i < s->published->results_count; i++)
-		rc = take_value(s, out->row, i, r, &out->value[i], err);
-	out->fitted = is_fitted(s, out->row);
-	lab_limiter(s, r, &out->limiter);
-	if (r->n_workloads) {
-		const struct lab_chip_result *chip = &r->chip[lab_result_sender(r)->chip];
-
-		out->tx_ring = chip->tx_ring;
-		out->tx_usable = chip->tx_usable;
-	}
-	out->sim_frames = r->sim_frames;
-	out->digest = r->digest;
-	out->cpu_seconds = r->cpu_seconds;
-free_scenario:
-	lab_scenario_free(s);
-free_result:
-	free(r);
-	return rc;
 }
 
 /* --- fitted constants ----------------------------------------------------------------------- */
@@ -218,8 +146,7 @@ void ms_fitted_add(const struct lab_scenario *s, struct ms_fitted *list, unsigne
 }
 
 /* Those of every series, in the order of the table. */
-static int collect_fitted(const struct ms_compare_config *config, struct ms_compare *out,
-			  struct ho_err *err)
+static int collect_fitted(const struct ms_grid *grid, struct ms_compare *out, struct ho_err *err)
 {
 	const char *last = "";
 
@@ -231,7 +158,7 @@ static int collect_fitted(const struct ms_compare_config *config, struct ms_comp
 		if (i && (!series || !strcmp(series, last)))
 			continue;
 		last = series;
-		rc = load_row(config, out->row[i].row, &s, err);
+		rc = ms_grid_scenario(grid, i, &s, err);
 		if (rc < 0)
 			return rc;
 		ms_fitted_add(s, out->fitted, &out->n_fitted);
@@ -243,14 +170,15 @@ static int collect_fitted(const struct ms_compare_config *config, struct ms_comp
 
 /* --- the whole table ------------------------------------------------------------------------ */
 
-static double real_seconds(clockid_t clock)
+static double wall_now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(clock, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* The rows wanted. */
 static int plan(const struct ms_compare_config *config, struct ms_compare *out, struct ho_err *err)
 {
 	struct lab_scenario *s;
@@ -259,9 +187,6 @@ static int plan(const struct ms_compare_config *config, struct ms_compare *out, 
 	if (rc < 0)
 		return rc;
 	s = out->scenario;
-	rc = set_all(s, config, err);
-	if (rc < 0)
-		return rc;
 	if (!s->published)
 		return ho_err_set(err, -EINVAL, "%s has no published table", s->name);
 	if (s->published->results_count > MS_COMPARE_RESULTS)
@@ -274,8 +199,10 @@ static int plan(const struct ms_compare_config *config, struct ms_compare *out, 
 	for (unsigned i = 0; i < s->table->n_rows; i++) {
 		const char *series = series_of(s, i);
 
-		if (!config->series || (series && !strcmp(series, config->series)))
-			out->row[out->n_rows++].row = i;
+		if (config->series && (!series || strcmp(series, config->series)))
+			continue;
+		out->row[out->n_rows].row = i;
+		out->row[out->n_rows++].fitted = is_fitted(s, i);
 	}
 	if (!out->n_rows)
 		return ho_err_set(err, -EINVAL, "%s has no rows%s%s", s->published_path,
@@ -284,31 +211,90 @@ static int plan(const struct ms_compare_config *config, struct ms_compare *out, 
 	return 0;
 }
 
+/* A grid's point for each row: series, parameters, and the config's settings. */
+static int points(const struct ms_compare_config *config, const struct ms_compare *c,
+		  struct ms_point **point, struct ms_set **set, struct ho_err *err)
+{
+	const struct lab_published_spec *p = c->scenario->published;
+	unsigned each = 1 + p->parameters_count + config->n_set;
+	struct ms_set *at;
+
+	*point = calloc(c->n_rows, sizeof(**point));
+	at = *set = calloc((size_t)c->n_rows * each, sizeof(**set));
+	if (!*point || !*set)
+		return ho_err_set(err, -ENOMEM, "out of memory for the rows");
+	for (unsigned i = 0; i < c->n_rows; i++) {
+		unsigned row = c->row[i].row;
+
+		(*point)[i].set = at;
+		if (p->series_column)
+			*at++ = (struct ms_set){ "series", series_of(c->scenario, row) };
+		for (uint32_t k = 0; k < p->parameters_count; k++)
+			*at++ = (struct ms_set){ p->parameters[k].axis,
+						 parameter_of(c->scenario, row, k) };
+		for (unsigned k = 0; k < config->n_set; k++)
+			*at++ = config->set[k];
+		(*point)[i].n = (unsigned)(at - (*point)[i].set);
+	}
+	return 0;
+}
+
+static int take_row(void *ctx, unsigned i, const struct lab_result *r,
+		    const struct lab_limiter *limiter, struct ho_err *err)
+{
+	struct ms_compare *c = ctx;
+	struct ms_compare_row *row = &c->row[i];
+	const struct lab_workload_result *sender = lab_result_sender(r);
+	int rc = 0;
+
+	for (unsigned k = 0; rc == 0 && k < c->n_results; k++)
+		rc = take_value(c->scenario, row->row, k, r, &row->value[k], err);
+	row->limiter = *limiter;
+	if (sender) {
+		row->tx_ring = r->chip[sender->chip].tx_ring;
+		row->tx_usable = r->chip[sender->chip].tx_usable;
+	}
+	row->sim_frames = r->sim_frames;
+	row->digest = r->digest;
+	row->cpu_seconds = r->cpu_seconds;
+	c->sim_frames += row->sim_frames;
+	c->cpu_seconds += row->cpu_seconds;
+	/* FNV-1a over the rows' digests, so that their order counts. */
+	c->digest = (i ? c->digest : 0xcbf29ce484222325ull) ^ row->digest;
+	c->digest *= 0x100000001b3ull;
+	if (c->progress)
+		c->progress(c->arg, i + 1, c->n_rows);
+	return rc;
+}
+
 int ms_compare_run(const struct ms_compare_config *config, struct ms_compare *out,
 		   struct ho_err *err)
 {
-	double wall = real_seconds(CLOCK_MONOTONIC);
+	double wall = wall_now();
+	struct ms_point *point = NULL;
+	struct ms_set *set = NULL;
+	struct ms_grid grid;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	rc = plan(config, out, err);
 	if (rc == 0)
-		rc = collect_fitted(config, out, err);
-	for (unsigned i = 0; rc == 0 && i < out->n_rows; i++) {
-		rc = run_row(config, &out->row[i], err);
-		if (rc == 0 && config->progress)
-			config->progress(config->arg, i + 1, out->n_rows);
-	}
-	for (unsigned i = 0; rc == 0 && i < out->n_rows; i++) {
-		const struct ms_compare_row *row = &out->row[i];
-
-		out->sim_frames += row->sim_frames;
-		out->cpu_seconds += row->cpu_seconds;
-		/* FNV-1a over the rows' digests, so that their order counts. */
-		out->digest = (i ? out->digest : 0xcbf29ce484222325ull) ^ row->digest;
-		out->digest *= 0x100000001b3ull;
-	}
-	out->wall_seconds = real_seconds(CLOCK_MONOTONIC) - wall;
+		rc = points(config, out, &point, &set, err);
+	grid = (struct ms_grid){ .scenario = out->scenario,
+				 .point = point,
+				 .n = out->n_rows,
+				 .jobs = config->jobs,
+				 .ctx = out,
+				 .result = take_row };
+	out->progress = config->progress;
+	out->arg = config->arg;
+	if (rc == 0)
+		rc = collect_fitted(&grid, out, err);
+	if (rc == 0)
+		rc = ms_grid_run(&grid, err);
+	free(point);
+	free(set);
+	out->wall_seconds = wall_now() - wall;
 	return rc;
 }
 

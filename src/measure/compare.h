@@ -16,21 +16,17 @@
 #include "base/error.h"
 #include "lab/limiter.h"
 #include "lab/scenario.h"
+#include "measure/grid.h"
 
 #define MS_COMPARE_RESULTS 4
 #define MS_COMPARE_FITTED  16
 
-/* A path or an axis, and the value that it is to have in every run. */
-struct ms_set {
-	const char *path, *value;
-};
-
 struct ms_compare_config {
-	const char *scenario; /* name or path */
-	const struct ms_set *set;
+	const char *scenario;     /* name or path */
+	const struct ms_set *set; /* what is to be so in every run */
 	unsigned n_set;
 	const char *series; /* only rows of this one; NULL = all */
-	unsigned jobs;      /* processes; the results do not depend on it */
+	unsigned jobs;      /* processes; 0 = as many as CPUs; the results do not depend on it */
 	void (*progress)(void *arg, unsigned done, unsigned rows);
 	void *arg;
 };
@@ -69,6 +65,8 @@ struct ms_compare {
 	unsigned fitted_rows; /* different rows that the constants were fitted to */
 	uint64_t sim_frames, digest;
 	double wall_seconds, cpu_seconds;
+	void (*progress)(void *arg, unsigned done, unsigned rows); /* the config's */
+	void *arg;
 };
 
 /*
