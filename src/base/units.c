@@ -184,7 +184,7 @@ int ho_parse_fraction(const char *text, double *out, struct ho_err *err)
 
 const char *ho_format_si(double value, char *buf)
 {
-	static const char *const prefix[] = { "", " k", " M", " G", " T" };
+	static const char *const prefix[] = { " ", " k", " M", " G", " T" };
 	unsigned i = 0;
 
 	while (fabs(value) >= 999.9995 && i + 1 < sizeof(prefix) / sizeof(prefix[0])) {

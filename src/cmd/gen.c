@@ -402,6 +402,7 @@ static int gen_main(struct gen *g, struct gen_options *o, struct ho_err *err)
 	ho_hist_init(&run.gap_error);
 	ms_report_init(&g->report, "gen");
 	rc = cmd_session_open(&g->session, &o->common, err);
+	o->replay.rt = g->session.rt;
 	if (rc == 0)
 		rc = run_session(g, o, &run, &result, err);
 	if (!g->tx || !g->tx->started) {

@@ -188,16 +188,31 @@ static bool senders_done(const struct tasks *tasks)
 	return true;
 }
 
+static void ask_senders(const struct gen *g, const struct tasks *tasks)
+{
+	for (unsigned i = 0; i < tasks->n_senders; i++) {
+		tr_stop_ask(&tasks->sender[i]->stop);
+		/* It may be waiting for a pipe and not for the stop. */
+		if (g->replay)
+			tr_replay_ask_stop(tasks->source[i]);
+	}
+}
+
 /* A row a second until all senders have ended; asks them to when we are interrupted. */
 static void watch(struct gen *g, const struct gen_run *run, const struct tasks *tasks)
 {
+	/* Senders see to the duration themselves, unless they wait for a pipe. */
+	const uint64_t end_ns =
+		g->replay && run->duration_ns
+			? rt_now_ns(g->session.rt) + START_AFTER_NS + run->duration_ns
+			: RT_FOREVER;
 	struct totals before, now;
 	bool asked = false;
 
 	read_totals(g, tasks, &before);
 	cmd_session_rows_begin(&g->session);
 	while (!senders_done(tasks)) {
-		if (cmd_session_wait(&g->session, RT_FOREVER)) {
+		if (cmd_session_wait(&g->session, asked ? RT_FOREVER : end_ns)) {
 			read_totals(g, tasks, &now);
 			if (run->rows) {
 				fill_row(g, &now, &before);
@@ -207,9 +222,8 @@ static void watch(struct gen *g, const struct gen_run *run, const struct tasks *
 			}
 			before = now;
 		}
-		if (g->session.interrupted && !asked) {
-			for (unsigned i = 0; i < tasks->n_senders; i++)
-				tr_stop_ask(&tasks->sender[i]->stop);
+		if (!asked && (g->session.interrupted || rt_now_ns(g->session.rt) >= end_ns)) {
+			ask_senders(g, tasks);
 			asked = true;
 		}
 	}
@@ -341,8 +355,7 @@ int gen_run(struct gen *g, struct gen_run *run, struct ho_err *err)
 		rc = cmd_session_spawn(&g->session, "gen", tr_sender_run, tasks.sender[i], err);
 	if (rc == 0)
 		watch(g, run, &tasks);
-	for (unsigned i = 0; i < tasks.n_senders; i++)
-		tr_stop_ask(&tasks.sender[i]->stop);
+	ask_senders(g, &tasks);
 	/* The senders have ended, or were never started: their queues are ours. */
 	if (rc == 0 && port_drain(g->tx, DRAIN_NS) < 0)
 		ho_verbose("%s: not all frames left within a second", g->tx->name);

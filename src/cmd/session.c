@@ -24,6 +24,7 @@ int cmd_status_of(int rc)
 {
 	switch (rc) {
 	case 0:
+	case -EINTR: /* the user's wish */
 		return CMD_DONE;
 	case -EINVAL:
 	case -ERANGE:

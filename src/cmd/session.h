@@ -122,7 +122,7 @@ int cmd_session_stop(struct cmd_session *session, struct ho_err *err);
 /* Takes everything down. *buffers_missing, if not NULL, is how many buffers did not come back. */
 void cmd_session_close(struct cmd_session *session, uint32_t *buffers_missing);
 
-/* CMD_USAGE for an error of the user's, CMD_FAILED for others, CMD_DONE for 0. */
+/* CMD_USAGE for an error of the user's, CMD_FAILED for others, CMD_DONE for 0 and -EINTR. */
 int cmd_status_of(int rc);
 
 #endif

@@ -228,10 +228,11 @@ const char *memif_conn_add_ring(struct memif_conn *conn, const struct memif_offe
 static const char *place_ring(struct memif_conn *conn, struct memif_lane *lane, bool rx)
 {
 	const uint64_t bytes = sizeof(struct memif_ring) + lane->size * sizeof(struct memif_desc);
-	const struct memif_region *r = &conn->region[lane->region];
+	const struct memif_region *r;
 
 	if (lane->region >= conn->n_regions)
 		return "Ring in a region that was not added";
+	r = &conn->region[lane->region];
 	if (lane->offset % sizeof(struct memif_desc) || lane->offset > r->bytes ||
 	    bytes > r->bytes - lane->offset)
 		return "Ring outside of its region";

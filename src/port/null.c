@@ -47,6 +47,7 @@ struct null_rxq {
 struct null_txq {
 	struct port_txq base;
 	struct null_circle *circle;
+	bool sink; /* nothing is received from this number */
 };
 
 /* Ethernet II, IPv4, UDP to the discard port; addresses from the documentation ranges. */
@@ -122,6 +123,9 @@ static unsigned null_tx(struct port_txq *base, struct pk_slot *slots, unsigned n
 	uint64_t bytes = 0;
 	unsigned more = 0;
 
+	/* Without a source nobody would take them out again. */
+	if (q->sink)
+		room = 0;
 	for (uint32_t i = 0; i < room; i++)
 		circle->bufs[(head + i) & mask] = slots[i].buf;
 	port_spsc_put(&circle->idx, room);
@@ -151,14 +155,15 @@ static int null_start(struct port *base, struct ho_err *err)
 		struct pk_cache *cache = base->rxq[i]->cache;
 
 		/* A queue that is only a sink needs no buffers of its own. */
+		((struct null_txq *)base->txq[i])->sink = !cache;
 		while (cache && circle->idx.prod.head < circle->idx.size) {
 			uint32_t *buf = &circle->bufs[circle->idx.prod.head];
 			struct pk_slot slot = { .off = PK_HEADROOM_BYTES };
 
 			if (!pk_alloc(cache, buf, 1))
 				return ho_err_set(err, -ENOBUFS,
-						  "set=%u needs more packet buffers than the "
-						  "arena's %u",
+						  "set=%u needs more packet buffers than there "
+						  "are (%u in all); --buffers gives more",
 						  circle->idx.size, base->arena->buffers);
 			slot.buf = *buf;
 			memcpy(pk_data(base->arena, &slot), port->frame, port->opts.size);

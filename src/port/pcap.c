@@ -149,9 +149,9 @@ static int open_input(const char *path, struct ho_err *err)
 					  "standard input is a terminal, not a capture");
 		return STDIN_FILENO;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = pcap_in_open_path(path);
 	if (fd < 0)
-		return ho_err_set(err, -errno, "cannot be opened: %s", ho_strerror(errno));
+		return ho_err_set(err, fd, "cannot be opened: %s", ho_strerror(fd));
 	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
 		close(fd);
 		return ho_err_set(err, -EISDIR, "is a folder, not a capture file");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,25 @@
 #define IN_BUFFER_BYTES  (256u << 10)
 #define IN_WAIT_SLICE_MS 50 /* how late a stop is noticed while a pipe is silent */
 
+static bool must_stop(const struct pcap_in *in)
+{
+	sigset_t pending;
+
+	if (__atomic_load_n(&in->ask, __ATOMIC_RELAXED) || (in->rt && rt_stopping(in->rt)))
+		return true;
+	return sigpending(&pending) == 0 &&
+	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+		sigismember(&pending, SIGHUP) == 1);
+}
+
 static void wait_readable(struct pcap_in *in)
 {
 	struct pollfd p = { .fd = in->fd, .events = POLLIN };
 
-	while (!rt_stopping(in->rt)) {
+	/* What is there already is read without asking anybody. */
+	if (poll(&p, 1, 0) != 0)
+		return;
+	while (!must_stop(in)) {
 		if (poll(&p, 1, IN_WAIT_SLICE_MS) != 0)
 			return;
 	}
@@ -66,6 +81,8 @@ static ssize_t cookie_read(void *cookie, char *out, size_t want)
 /* What libpcap says, without the guesses that it makes about the program's user. */
 static int header_error(struct pcap_in *in, const char *says, struct ho_err *err)
 {
+	if (in->stopped)
+		return ho_err_set(err, -EINTR, "interrupted before its header came");
 	if (in->error)
 		return ho_err_set(err, -in->error, "reading its header failed: %s",
 				  ho_strerror(in->error));
@@ -104,6 +121,13 @@ static int open_pcap(struct pcap_in *in, struct ho_err *err)
 				  name ? name : number);
 	}
 	return 0;
+}
+
+int pcap_in_open_path(const char *path)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
+
+	return fd < 0 ? -errno : fd;
 }
 
 int pcap_in_open(struct pcap_in *in, struct rt *rt, int fd, struct ho_err *err)
@@ -147,6 +171,11 @@ bool pcap_in_ready(struct pcap_in *in)
 	struct pollfd p = { .fd = in->fd, .events = POLLIN };
 
 	return !in->stream || in->pos < in->end || in->eof || poll(&p, 1, 0) != 0;
+}
+
+void pcap_in_ask_stop(struct pcap_in *in)
+{
+	__atomic_store_n(&in->ask, true, __ATOMIC_RELAXED);
 }
 
 void pcap_in_close(struct pcap_in *in)

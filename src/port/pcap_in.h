@@ -19,15 +19,27 @@ struct pcap_in {
 	int fd;
 	bool stream; /* a pipe, terminal or socket: no rewind, reads may block */
 	bool eof;
-	bool stopped;  /* a wait for more bytes ended because of rt_stop */
+	bool ask;      /* atomic: pcap_in_ask_stop was called */
+	bool stopped;  /* a wait for more bytes ended because it was asked to */
 	int error;     /* errno of a failed read, or 0 */
 	uint64_t byte; /* offset in the file of the next byte that libpcap will get */
 	uint8_t *buf;
 	size_t pos, end; /* of what is read and not consumed */
 };
 
-/* Takes fd over (closed on failure too) and reads the file's header. -EINVAL when it is not an
- * Ethernet capture. */
+/*
+ * Opens a file to be read, "-" = standard input; the descriptor or a negative errno. A named pipe
+ * without a writer is waited for at the first read and not here, where nothing could end it.
+ */
+int pcap_in_open_path(const char *path);
+
+/*
+ * Takes fd over (closed on failure too) and reads the file's header. -EINVAL when it is not an
+ * Ethernet capture, -EINTR when the wait for a silent pipe was ended. rt may be NULL.
+ *
+ * A wait for more bytes ends at rt_stop, at pcap_in_ask_stop, and when a SIGINT, SIGTERM or SIGHUP
+ * is pending: a program that blocks them to look at them later cannot while it is in here.
+ */
 int pcap_in_open(struct pcap_in *in, struct rt *rt, int fd, struct ho_err *err);
 
 /* Back to the first record. */
@@ -36,6 +48,9 @@ int pcap_in_rewind(struct pcap_in *in, struct ho_err *err);
 /* Would a read of the next record return at once, with data or the end? Only false for a stream
  * from which nothing is there now. */
 bool pcap_in_ready(struct pcap_in *in);
+
+/* Ends a wait for more bytes of another thread, now or later, within 50 ms. */
+void pcap_in_ask_stop(struct pcap_in *in);
 
 void pcap_in_close(struct pcap_in *in);
 

@@ -46,6 +46,11 @@ static void os_relax(struct rt *rt)
 #endif
 }
 
+static void os_yield(struct rt *rt)
+{
+	sched_yield();
+}
+
 static int os_sleep_until(struct rt *rt, uint64_t at_ns)
 {
 	int rc = os_wait(rt, NULL, 0, at_ns ? at_ns : 1);
@@ -130,6 +135,7 @@ static const struct rt_ops os_ops = {
 	.now_ns = os_now_ns,
 	.spend = os_spend,
 	.relax = os_relax,
+	.yield = os_yield,
 	.sleep_until = os_sleep_until,
 	.spawn = os_spawn,
 	.join = os_join,

@@ -65,6 +65,7 @@ struct rt_ops {
 	uint64_t (*now_ns)(struct rt *rt);
 	void (*spend)(struct rt *rt, enum rt_cost cost, uint32_t n);
 	void (*relax)(struct rt *rt);
+	void (*yield)(struct rt *rt); /* NULL = relax does it */
 	int (*sleep_until)(struct rt *rt, uint64_t at_ns);
 	int (*spawn)(struct rt *rt, const struct rt_task_attr *attr, void (*fn)(void *arg),
 		     void *arg, struct rt_task **out, struct ho_err *err);
@@ -118,6 +119,16 @@ static inline void rt_spend(struct rt *rt, enum rt_cost cost, uint32_t n)
 static inline void rt_relax(struct rt *rt)
 {
 	rt->ops->relax(rt);
+}
+
+/* Like rt_relax, for a loop that found nothing to do for a while: on the real clock whoever else
+ * wants this CPU has it first. A system call. */
+static inline void rt_yield(struct rt *rt)
+{
+	if (rt->ops->yield)
+		rt->ops->yield(rt);
+	else
+		rt->ops->relax(rt);
 }
 
 /* Sleeps, not before at_ns; as exact as the system is (tens of us in a VM). 0, or -EINTR when

@@ -2,7 +2,6 @@
 #include "traffic/replay.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -125,6 +124,11 @@ static void end_pass(struct replay *r)
 {
 	struct ho_err err;
 
+	/* Not the file's end: the wait for more of it was ended. */
+	if (r->in.stopped) {
+		r->ended = true;
+		return;
+	}
 	r->counts.loops++;
 	if (!r->pass_usable) {
 		r->error = ho_err_set(&r->cause, -EINVAL, "%s: holds no frame that can be sent",
@@ -167,7 +171,7 @@ static bool read_next(struct replay *r)
 		}
 		if (rc != 1) {
 			if (r->in.stopped)
-				r->ended = true;
+				r->ended = true; /* in the middle of a record */
 			else
 				replay_fail(r, r->in.error ? -r->in.error : -EINVAL, byte,
 					    pcap_geterr(r->in.pcap));
@@ -255,13 +259,6 @@ static const struct tr_source_ops replay_ops = {
 	.destroy = replay_destroy,
 };
 
-static int open_file(const char *path, struct ho_err *err)
-{
-	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-
-	return fd < 0 ? ho_err_set(err, -errno, "%s: %s", path, ho_strerror(errno)) : fd;
-}
-
 int tr_replay_create(const struct tr_replay_config *config, unsigned worker, unsigned workers,
 		     struct tr_source **out, struct ho_err *err)
 {
@@ -273,9 +270,9 @@ int tr_replay_create(const struct tr_replay_config *config, unsigned worker, uns
 				  config->speed);
 	if (!workers || worker >= workers)
 		return ho_err_set(err, -EINVAL, "worker %u of %u makes no frames", worker, workers);
-	fd = open_file(config->path, err);
+	fd = pcap_in_open_path(config->path);
 	if (fd < 0)
-		return fd;
+		return ho_err_set(err, fd, "%s: %s", config->path, ho_strerror(fd));
 	r = calloc(1, sizeof(*r));
 	if (r)
 		r->path = strdup(config->path);
@@ -300,8 +297,10 @@ int tr_replay_create(const struct tr_replay_config *config, unsigned worker, uns
 		goto fail;
 	}
 	/* What is wrong from the start is the caller's to hear at once. */
-	if (!next_record(r) && r->error) {
-		rc = ho_err_set(err, r->error, "%s", r->cause.text);
+	if (!next_record(r) && (r->error || r->in.stopped)) {
+		rc = r->error ? ho_err_set(err, r->error, "%s", r->cause.text)
+			      : ho_err_set(err, -EINTR, "%s: interrupted before its first frame",
+					   config->path);
 		goto fail;
 	}
 	*out = &r->base;
@@ -309,6 +308,12 @@ int tr_replay_create(const struct tr_replay_config *config, unsigned worker, uns
 fail:
 	replay_destroy(&r->base);
 	return rc;
+}
+
+void tr_replay_ask_stop(struct tr_source *source)
+{
+	if (source->ops == &replay_ops)
+		pcap_in_ask_stop(&HO_CONTAINER_OF(source, struct replay, base)->in);
 }
 
 int tr_replay_error(const struct tr_source *source, struct ho_err *err)

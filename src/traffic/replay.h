@@ -41,10 +41,15 @@ struct tr_replay_counts {
 /*
  * Opens the file and reads up to this worker's first frame. -EINVAL with file and cause if it is
  * not a capture of Ethernet frames, is broken before that frame, holds no frame that can be sent,
- * or is a pipe that would have to be read twice; its errno if it cannot be read.
+ * or is a pipe that would have to be read twice; -EINTR if the wait for a silent pipe was ended
+ * (port/pcap_in.h); its errno if it cannot be read.
  */
 int tr_replay_create(const struct tr_replay_config *config, unsigned worker, unsigned workers,
 		     struct tr_source **out, struct ho_err *err);
+
+/* From another task: the source ends instead of waiting for more bytes of a silent pipe. Nothing
+ * happens to a source that is no replay. */
+void tr_replay_ask_stop(struct tr_source *source);
 
 /*
  * A source that ended (tr_source_due_ns() == RT_FOREVER) because the file is broken: negative

@@ -6,6 +6,8 @@
 
 /* While the ring is full: how often the link is looked at, and the longest sleep if it is down. */
 #define LINK_LOOK_NS 1000000u
+/* Turns with a full ring after which others may have the CPU: the receiver may need this one. */
+#define PATIENCE_TURNS 64u
 
 int tr_sender_create(const struct tr_sender_config *config, struct tr_sender **out,
 		     struct ho_err *err)
@@ -83,13 +85,18 @@ static bool push_rest(struct tr_sender *s, struct batch *b)
 {
 	struct rt *rt = s->config.rt;
 	uint64_t began = rt_now_ns(rt), now = began, looked = began, down_since = 0;
+	unsigned idle = 0;
 
 	while (b->at < b->n) {
 		if (tr_stop_asked(&s->stop) || now >= s->end_ns)
 			break;
-		if (port_reap(s->config.txq) == 0)
-			rt_relax(rt);
-		push(s, b);
+		if (port_reap(s->config.txq) == 0) {
+			if (idle < PATIENCE_TURNS)
+				rt_relax(rt);
+			else
+				rt_yield(rt);
+		}
+		idle = push(s, b) ? 0 : idle + 1;
 		now = rt_now_ns(rt);
 		if (now - looked < LINK_LOOK_NS)
 			continue;

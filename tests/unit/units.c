@@ -115,7 +115,7 @@ static void test_formats(void **state)
 	assert_string_equal(ho_format_count(UINT64_MAX, buf), "18,446,744,073,709,551,615");
 	assert_string_equal(ho_format_si(8917043, buf), "8.917 M");
 	assert_string_equal(ho_format_si(999999.9, buf), "1.000 M");
-	assert_string_equal(ho_format_si(42, buf), "42");
+	assert_string_equal(ho_format_si(42, buf), "42 ");
 	assert_string_equal(ho_format_ns(12345, buf), "12.35 us");
 }
 

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Captures that come through a pipe which falls silent: a run must still end when it is asked to.
+#
+#   file + silence ---pipe---> gen --replay - ---> null:
+#   silence --------pipe/FIFO---> recv pcap:
+#
+# Also that a sink keeps no buffers.
+set -u
+top=$(cd "$(dirname "$0")/../.." && pwd)
+holdoff=${HOLDOFF:-$top/build/holdoff}
+command -v jq >/dev/null || { echo "skipped: jq is not installed"; exit 77; }
+tmp=$(mktemp -d)
+silence=""
+trap 'kill $silence 2>/dev/null; rm -rf "$tmp"' EXIT
+failed=0
+bad() { echo "FAIL: $*"; failed=1; }
+
+mkfifo "$tmp/silent" "$tmp/unopened"
+sleep 600 >"$tmp/silent" &
+silence=$!
+"$holdoff" gen "pcap:$tmp/three.pcap" -c 3 -Q >/dev/null || bad "no capture was written"
+
+# ends NAME SIGNAL STATUS ARGS...: after the signal the command ends with the status, in time.
+ends() {
+	local name=$1 signal=$2 status=$3 pid got
+	shift 3
+	"$holdoff" "$@" <"$tmp/silent" >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	# Once it has blocked its signals it is in the wait, or just before it.
+	for _ in $(seq 200); do
+		grep -q '^SigBlk:.*[^0 	]' "/proc/$pid/status" 2>/dev/null && break
+		sleep 0.02
+	done
+	kill -"$signal" "$pid"
+	for _ in $(seq 100); do
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.05
+	done
+	kill -KILL "$pid" 2>/dev/null && bad "$name: does not end on SIG$signal"
+	wait "$pid" 2>/dev/null
+	got=$?
+	[ $got = "$status" ] || { bad "$name: status $got instead of $status"; cat "$tmp/err"; }
+}
+
+ends recv-stdin INT 0 recv pcap:-
+ends recv-fifo TERM 0 recv "pcap:$tmp/unopened"
+ends replay-stdin INT 0 gen null: --replay -
+ends replay-fifo TERM 0 gen null: --replay "$tmp/unopened"
+
+# The frames that came are sent; the silence behind them does not outlast the duration.
+began=$SECONDS
+timeout 15 "$holdoff" gen null: --replay - --duration 1s -j >"$tmp/out" 2>"$tmp/err" \
+	< <(cat "$tmp/three.pcap"; exec sleep 20)
+got=$?
+[ $got = 0 ] || { bad "replay of a pipe: status $got"; cat "$tmp/err"; }
+[ $((SECONDS - began)) -lt 12 ] || bad "replay of a pipe does not end after its duration"
+jq -e '.offered == 3 and .delivered == 3 and .balanced' "$tmp/out" >/dev/null ||
+	{ bad "replay of a pipe: not its three frames"; cat "$tmp/out"; }
+
+# An empty stream is a wrong input file, not a crash.
+"$holdoff" gen null: --replay /dev/null >/dev/null 2>"$tmp/err"
+got=$?
+[ $got = 1 ] && grep -q 'is empty' "$tmp/err" || { bad "empty replay: status $got"; cat "$tmp/err"; }
+
+# A null: that is only sent to holds no buffers, however large its set is.
+"$holdoff" gen null:,set=65536 --duration 300ms -j >"$tmp/out"
+jq -e '.pace.pool_empty_events == 0 and .offered > 100000' "$tmp/out" >/dev/null ||
+	{ bad "a null: sink keeps buffers"; cat "$tmp/out"; }
+[ $failed = 0 ] && echo "pipes behave"
+exit $failed
