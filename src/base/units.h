@@ -38,8 +38,7 @@ int ho_parse_rate(const char *text, struct ho_rate *out, struct ho_err *err);
 /* "50%" -> 0.5, "0.1%" -> 0.001, "0.25" -> 0.25; 0 to 1. */
 int ho_parse_fraction(const char *text, double *out, struct ho_err *err);
 
-/* 8917043 -> "8.917 M", 42 -> "42 ": the unit follows at once. buf holds at least HO_UNIT_TEXT;
- * returns buf. */
+/* 8917043 -> "8.917 M", 42 -> "42 ": the unit follows at once. buf holds at least HO_UNIT_TEXT.
  * Returns buf. */
 #define HO_UNIT_TEXT 32
 const char *ho_format_si(double value, char *buf);

@@ -34,9 +34,9 @@ enum pk_flags {
 	PK_HASH = 1 << 6,         /* `meta` is the Toeplitz flow hash */
 	PK_TIME = 1 << 7,         /* the 8 bytes before the data are the receive time, ns (pcap) */
 	PK_KEEP = 1 << 8,         /* transmit: the buffer stays its sender's: it is not freed when
-	                             sent, may be in the ring many times at once, and must not
-	                             change until the queue has nothing in flight. On every slot
-	                             of the frame; only where port->honours_keep is set */
+				     sent, may be in the ring many times at once, and must not
+				     change until the queue has nothing in flight. On every slot
+				     of the frame; only where port->honours_keep is set */
 };
 
 struct pk_slot {

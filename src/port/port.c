@@ -11,14 +11,8 @@
 #include "port/kinds.h"
 
 const struct port_kind *const port_kinds[] = {
-	&port_kind_mem,
-	&port_kind_memif,
-	&port_kind_null,
-	&port_kind_packet,
-	&port_kind_pcap,
-	&port_kind_tap,
-	&port_kind_xdp,
-	NULL,
+	&port_kind_mem,  &port_kind_memif, &port_kind_null, &port_kind_packet,
+	&port_kind_pcap, &port_kind_tap,   &port_kind_xdp,  NULL,
 };
 
 const char *port_drop_name(enum port_drop drop)

@@ -124,7 +124,7 @@ struct port_txq {
 	uint16_t index;
 	uint64_t accepted; /* frames taken by tx so far */
 	uint32_t stopped;  /* kinds that stop like a Linux queue: tx takes nothing until the cleaner
-	                      has made room and clears it; see port_tx_stopped */
+			      has made room and clears it; see port_tx_stopped */
 	struct port_counters ctr;
 };
 

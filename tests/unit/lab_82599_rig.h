@@ -24,11 +24,11 @@
 #define RIG_MEM  (4u << 20)
 #define RIG_SEEN 4096
 
-#define TX_BASE  0x000000u /* where things are in the rig's memory */
-#define RX_BASE  0x010000u
-#define TX_DATA  0x100000u
-#define RX_DATA  0x200000u
-#define HEAD_WB  0x0f0000u
+#define TX_BASE 0x000000u /* where things are in the rig's memory */
+#define RX_BASE 0x010000u
+#define TX_DATA 0x100000u
+#define RX_DATA 0x200000u
+#define HEAD_WB 0x0f0000u
 
 struct rig {
 	struct sim *sim;
@@ -120,7 +120,7 @@ static inline struct rig *rig_new(void)
 	assert_int_equal(sim_create(&r->sim), 0);
 	assert_int_equal(lab_pci_create(r->sim, &(struct lab_pci_config){ 0 }, &r->pci, NULL), 0);
 	assert_int_equal(lab_wire_create(r->sim, &(struct lab_wire_config){ 0 }, &r->wire, NULL),
-	                 0);
+			 0);
 	struct lab_i82599_config config = { .name = "rig" };
 	memcpy(config.mac, mac, 6);
 	assert_int_equal(lab_i82599_create(r->sim, r->pci, &config, &r->chip, NULL), 0);
@@ -172,7 +172,7 @@ static inline void rig_tx(struct rig *r, unsigned count, unsigned wthresh)
 }
 
 static inline void put_desc(struct rig *r, uint32_t base, uint32_t index, uint64_t addr,
-                            uint32_t d2, uint32_t d3)
+			    uint32_t d2, uint32_t d3)
 {
 	uint8_t *d = r->mem + base + index * 16;
 
@@ -195,23 +195,23 @@ static inline uint32_t tx_status(struct rig *r, uint32_t index)
 
 /* A data descriptor for `bytes` bytes at TX_DATA + offset; `total` goes into PAYLEN. */
 static inline void tx_put(struct rig *r, uint32_t offset, uint32_t bytes, uint32_t total,
-                          uint32_t flags, uint32_t info)
+			  uint32_t flags, uint32_t info)
 {
 	put_desc(r, TX_BASE, r->tail, r->iova + TX_DATA + offset,
-	         bytes | 3u << 20 | DEXT | IFCS | flags, total << 14 | info);
+		 bytes | 3u << 20 | DEXT | IFCS | flags, total << 14 | info);
 	r->tail++;
 }
 
 static inline void tx_context(struct rig *r, uint32_t vlan, uint32_t mac, uint32_t ip,
-                              uint32_t type, uint32_t mss, uint32_t l4)
+			      uint32_t type, uint32_t mss, uint32_t l4)
 {
 	put_desc(r, TX_BASE, r->tail, vlan << 16 | mac << 9 | ip, 2u << 20 | DEXT | type,
-	         mss << 16 | l4 << 8);
+		 mss << 16 | l4 << 8);
 	r->tail++;
 }
 
 static inline void rig_rx(struct rig *r, unsigned q, unsigned count, unsigned filled,
-                          uint32_t srrctl, uint32_t rxdctl)
+			  uint32_t srrctl, uint32_t rxdctl)
 {
 	uint32_t ring = RX_BASE + q * 0x2000;
 
