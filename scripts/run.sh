@@ -4,5 +4,8 @@
 set -euo pipefail
 holdoff=$1
 
-echo "+ holdoff gen mem:demo --recv mem:demo --duration 3s"
-"$holdoff" gen mem:demo --recv mem:demo --duration 3s
+echo "+ holdoff lab run ixgbe-txring"
+"$holdoff" lab run ixgbe-txring
+echo
+echo "+ holdoff gen mem:demo --recv mem:demo --duration 2s"
+"$holdoff" gen mem:demo --recv mem:demo --duration 2s

@@ -10,6 +10,7 @@
 
 #include "lab/i82599.h"
 #include "lab/stage.h"
+#include "lab/trace.h"
 #include "nic/ixgbe.h"
 
 /* Counters at one moment; a result is the difference of two. */
@@ -317,12 +318,15 @@ int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct
 	memset(out, 0, sizeof(*out));
 	if (!stage)
 		return ho_err_set(err, -ENOMEM, "out of memory for a run");
+	lab_trace_pause(trace, true, 0);
 	rc = lab_stage_build(stage, scenario, trace, err);
 	if (rc < 0)
 		goto free_stage;
 	sim_run_until(stage->sim, sim_now(stage->sim) + scenario->warmup);
 	before = snap(stage);
+	lab_trace_pause(trace, false, sim_now(stage->sim));
 	sim_run_until(stage->sim, sim_now(stage->sim) + scenario->duration);
+	lab_trace_pause(trace, true, sim_now(stage->sim));
 	after = snap(stage);
 	if (!before || !after) {
 		rc = ho_err_set(err, -ENOMEM, "out of memory for a run's counters");

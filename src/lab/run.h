@@ -91,10 +91,10 @@ int lab_result_value(const struct lab_result *result, const char *word, double *
 		     struct ho_err *err);
 
 /*
- * Builds and runs it. trace may be NULL. -EINVAL for a scenario that cannot be built, with its
- * place; -EPROTO when an invariant is broken: frames conserved in ports, chips and on wires;
- * descriptors owned by one side; every CPU's times sum to the time passed; interrupts raised =
- * sent + coalesced + cleared; buffers all returned.
+ * Builds and runs it. trace, which may be NULL, gets the measured interval. -EINVAL for a scenario
+ * that cannot be built, with its place; -EPROTO when an invariant is broken: frames conserved in
+ * ports, chips and on wires; descriptors owned by one side; every CPU's times sum to the time
+ * passed; interrupts raised = sent + coalesced + cleared; buffers all returned.
  */
 int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct lab_result *out,
 	    struct ho_err *err);

@@ -199,7 +199,7 @@ static int build_chip(struct lab_stage *stage, unsigned host, unsigned index, st
 	rc = lab_i82599_create(stage->sim, c->pci, &config, &c->chip, err);
 	if (rc < 0)
 		return rc;
-	c->chip->trace = stage->trace;
+	lab_chip_set_trace(c->chip, stage->trace);
 	for (unsigned w = 0; w < stage->n_wires; w++) {
 		const struct lab_wire_spec *wire = &stage->scenario->wires[w];
 

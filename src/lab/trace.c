@@ -21,6 +21,8 @@ struct lab_trace {
 	FILE *file;
 	char *path;
 	bool any; /* an event was written: the next one needs a comma */
+	bool paused;
+	sim_ps from, until; /* where the last piece began, and ended if it is paused */
 	uint32_t n_tracks, n_pids;
 	struct trace_track track[TRACE_TRACKS_MAX];
 	char buffer[TRACE_BUFFER];
@@ -71,6 +73,17 @@ int lab_trace_close(struct lab_trace *trace, struct ho_err *err)
 	free(trace->path);
 	free(trace);
 	return rc;
+}
+
+void lab_trace_pause(struct lab_trace *trace, bool paused, sim_ps now)
+{
+	if (!trace)
+		return;
+	trace->paused = paused;
+	if (paused)
+		trace->until = now;
+	else
+		trace->from = now;
 }
 
 static void put_string(FILE *file, const char *text)
@@ -147,6 +160,11 @@ void lab_trace_write_slice(struct lab_trace *trace, uint32_t track, const char *
 {
 	const struct trace_track *at = &trace->track[track];
 
+	begin = begin < trace->from ? trace->from : begin;
+	if (trace->paused && end > trace->until)
+		end = trace->until;
+	if (end < begin || (trace->paused && begin >= trace->until))
+		return;
 	begin_event(trace, 'X', at->pid, at->tid, name);
 	fputs(",\"cat\":", trace->file);
 	put_string(trace->file, category);
@@ -160,6 +178,8 @@ void lab_trace_write_instant(struct lab_trace *trace, uint32_t track, const char
 {
 	const struct trace_track *at = &trace->track[track];
 
+	if (trace->paused)
+		return;
 	begin_event(trace, 'i', at->pid, at->tid, name);
 	fputs(",\"s\":\"t\",\"cat\":", trace->file);
 	put_string(trace->file, category);
@@ -172,6 +192,8 @@ void lab_trace_write_counter(struct lab_trace *trace, uint32_t track, const char
 {
 	const struct trace_track *at = &trace->track[track];
 
+	if (trace->paused)
+		return;
 	begin_event(trace, 'C', at->pid, at->tid, name);
 	put_time(trace->file, "ts", at_ps);
 	fprintf(trace->file, ",\"args\":{\"value\":%" PRIu64 "}}", value);

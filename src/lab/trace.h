@@ -10,6 +10,7 @@
 #ifndef HOLDOFF_LAB_TRACE_H
 #define HOLDOFF_LAB_TRACE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -22,6 +23,10 @@ int lab_trace_open(const char *path, struct lab_trace **out, struct ho_err *err)
 
 /* Ends the file. An error of any write since the beginning shows here. NULL is allowed. */
 int lab_trace_close(struct lab_trace *trace, struct ho_err *err);
+
+/* Nothing but new tracks is written while it is paused. Slices that lasted into a pause, or began
+ * in one, are cut there. NULL is allowed. */
+void lab_trace_pause(struct lab_trace *trace, bool paused, sim_ps now);
 
 /* A new track. Tracks of the same process (by name) are shown together, in order of creation.
  * Returns 0 without a trace. */
