@@ -227,6 +227,11 @@ static void watch(struct gen *g, const struct gen_run *run, const struct tasks *
 			asked = true;
 		}
 	}
+	if (run->rows && cmd_session_last_row(&g->session)) {
+		read_totals(g, tasks, &now);
+		fill_row(g, &now, &before);
+		cmd_session_row(&g->session);
+	}
 }
 
 /* Until all that was sent has arrived, or nothing has come for a while. */

@@ -160,6 +160,10 @@ static void watch(struct patch *p)
 			asked = true;
 		}
 	}
+	if (cmd_session_last_row(&p->session)) {
+		read_totals(p, &now);
+		row(p, &now, &before);
+	}
 }
 
 /* From port e to the other one. A port without an address uses, as destination, locally

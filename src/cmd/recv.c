@@ -161,6 +161,10 @@ static void watch(struct recv *r, bool counting)
 			asked = true;
 		}
 	}
+	if (cmd_session_last_row(&r->session)) {
+		read_totals(r, &now);
+		row(r, &now, &before);
+	}
 }
 
 static int run(struct recv *r, const struct recv_options *o, const struct tr_filter *filter,

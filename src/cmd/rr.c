@@ -238,6 +238,11 @@ static void watch(struct rr *r, const struct rr_options *o, uint64_t end_ns)
 			asked = true;
 		}
 	}
+	if (cmd_session_last_row(&r->session)) {
+		sum_clients(r, &now.c);
+		now.served = requests_served(r);
+		row(r, &now, &before);
+	}
 }
 
 static uint64_t packets_in(const struct port *port)

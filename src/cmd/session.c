@@ -17,6 +17,8 @@
 
 #define ROW_NS    1000000000u
 #define HEADER_AT 20u /* rows on a terminal from one header to the next */
+/* A run of whole seconds began a little before its first row did. */
+#define ROW_SLACK_NS 50000000u
 /* How often the link is looked at while we wait for it, and whether anybody still reads us. */
 #define LOOK_NS 10000000u
 
@@ -380,6 +382,11 @@ bool cmd_session_wait(struct cmd_session *s, uint64_t deadline_ns)
 
 	look_at_signals(s);
 	return rc == -ETIMEDOUT && rt_now_ns(s->rt) >= s->row_ns;
+}
+
+bool cmd_session_last_row(const struct cmd_session *s)
+{
+	return rt_now_ns(s->rt) + ROW_SLACK_NS >= s->row_ns;
 }
 
 void cmd_session_row(struct cmd_session *s)

@@ -107,6 +107,10 @@ void cmd_session_rows_begin(struct cmd_session *session);
  */
 bool cmd_session_wait(struct cmd_session *session, uint64_t deadline_ns);
 
+/* After the last cmd_session_wait: did the run end when a row was as good as due? Then it is to be
+ * filled in and printed like the others. */
+bool cmd_session_last_row(const struct cmd_session *session);
+
 /* Seconds since the last row, or since the rows began: for rates. */
 double cmd_session_row_seconds(const struct cmd_session *session);
 

@@ -67,8 +67,20 @@ static int memif_start(struct port *base, struct ho_err *err)
 	char text[HO_UNIT_TEXT], why[MEMIF_REASON_BYTES];
 	int rc = 0;
 
-	while (port->wait_ns && !__atomic_load_n(&port->conn, __ATOMIC_ACQUIRE) && rc >= 0)
-		rc = rt_wait(base->rt, &port->up, 1, deadline);
+	while (port->wait_ns && !__atomic_load_n(&port->conn, __ATOMIC_ACQUIRE)) {
+		uint64_t now = rt_now_ns(base->rt);
+
+		if (now >= deadline) {
+			rc = -ETIMEDOUT;
+			break;
+		}
+		rc = rt_wait(base->rt, &port->up, 1, HO_MIN(deadline, now + RT_OS_SIGNAL_SLICE_NS));
+		if (rt_os_signal_pending())
+			rc = -EINTR;
+		if (rc < 0 && rc != -ETIMEDOUT)
+			break;
+		rc = 0;
+	}
 	if (rc == -ETIMEDOUT) {
 		memif_why(port, why);
 		ho_note("%s: no peer after %s (%s); goes on without, and waits for one", base->name,

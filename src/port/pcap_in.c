@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +12,14 @@
 
 #include "base/compiler.h"
 
-#define IN_BUFFER_BYTES  (256u << 10)
-#define IN_WAIT_SLICE_MS 50 /* how late a stop is noticed while a pipe is silent */
+#define IN_BUFFER_BYTES (256u << 10)
+/* How late a stop is noticed while a pipe is silent. */
+#define IN_WAIT_SLICE_MS ((int)(RT_OS_SIGNAL_SLICE_NS / 1000000))
 
 static bool must_stop(const struct pcap_in *in)
 {
-	sigset_t pending;
-
-	if (__atomic_load_n(&in->ask, __ATOMIC_RELAXED) || (in->rt && rt_stopping(in->rt)))
-		return true;
-	return sigpending(&pending) == 0 &&
-	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-		sigismember(&pending, SIGHUP) == 1);
+	return __atomic_load_n(&in->ask, __ATOMIC_RELAXED) || (in->rt && rt_stopping(in->rt)) ||
+	       rt_os_signal_pending();
 }
 
 static void wait_readable(struct pcap_in *in)

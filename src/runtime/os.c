@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,4 +173,18 @@ int rt_os_create(struct rt **out, struct ho_err *err)
 	os->base.tsc_start = rt_tsc_read();
 	*out = &os->base;
 	return 0;
+}
+
+bool rt_os_signal_pending(void)
+{
+	static const int asked[] = { SIGINT, SIGTERM, SIGHUP };
+	sigset_t pending;
+
+	if (sigpending(&pending) < 0)
+		return false;
+	for (unsigned i = 0; i < HO_ARRAY_LEN(asked); i++) {
+		if (sigismember(&pending, asked[i]) == 1)
+			return true;
+	}
+	return false;
 }

@@ -257,6 +257,14 @@ static inline void rt_napi_destroy(struct rt *rt, struct rt_napi *napi)
 /* The real clock. */
 int rt_os_create(struct rt **out, struct ho_err *err);
 
+/*
+ * Does a SIGINT, SIGTERM or SIGHUP wait to be looked at? A program that blocks them to look at them
+ * later cannot while it opens and starts ports: what waits there for others, waits in slices and
+ * asks this between them.
+ */
+bool rt_os_signal_pending(void);
+#define RT_OS_SIGNAL_SLICE_NS 50000000u
+
 /* All tasks, events, irqs and napis of it must be gone. NULL is allowed. */
 static inline void rt_destroy(struct rt *rt)
 {

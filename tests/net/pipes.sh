@@ -48,6 +48,9 @@ ends recv-fifo TERM 0 recv "pcap:$tmp/unopened"
 ends replay-stdin INT 0 gen null: --replay -
 ends replay-fifo TERM 0 gen null: --replay "$tmp/unopened"
 
+# Nor may the wait for a peer keep anybody.
+ends memif-wait INT 0 recv "memif:$tmp/socket,wait=60s"
+
 # The frames that came are sent; the silence behind them does not outlast the duration.
 began=$SECONDS
 timeout 15 "$holdoff" gen null: --replay - --duration 1s -j >"$tmp/out" 2>"$tmp/err" \
