@@ -340,6 +340,7 @@ int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct
 	lab_stage_stop(stage);
 	finals(stage, out);
 	out->digest = sim_digest(stage->sim);
+	out->sim_events = sim_events(stage->sim);
 	rc = check_chips(stage, err);
 	if (rc == 0)
 		rc = check_buffers(stage, err);
