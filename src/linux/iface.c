@@ -122,9 +122,10 @@ static int ethtool_ioctl(int fd, const char *name, void *request)
 /* Speed and queues in use: what a driver does not tell stays as it is. */
 static void ask_ethtool(struct lx_iface *iface)
 {
-	struct {
+	/* The masks follow; link_mode_masks_nwords is at most 127. */
+	union {
 		struct ethtool_link_settings base;
-		uint32_t masks[3 * 127]; /* link_mode_masks_nwords is at most 127 */
+		char room[sizeof(struct ethtool_link_settings) + 3 * 127 * sizeof(uint32_t)];
 	} link = { .base.cmd = ETHTOOL_GLINKSETTINGS };
 	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

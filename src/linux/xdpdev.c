@@ -110,29 +110,34 @@ static bool ends_with(const char *text, const char *suffix)
 
 bool lx_driver_stat_sum(const char *name, const char *suffix, uint64_t *out)
 {
-	struct {
+	/* One number follows, for the one bit of the mask. */
+	union {
 		struct ethtool_sset_info base;
-		uint32_t n;
+		char room[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)];
 	} set = { .base = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1u << ETH_SS_STATS } };
 	struct ethtool_gstrings *names = NULL;
 	struct ethtool_stats *values = NULL;
 	bool found = false;
+	uint32_t n;
 
 	*out = 0;
-	if (ask_ethtool(name, &set) < 0 || !set.base.sset_mask || !set.n)
+	if (ask_ethtool(name, &set) < 0 || !set.base.sset_mask)
 		return false;
-	names = calloc(1, sizeof(*names) + (size_t)set.n * ETH_GSTRING_LEN);
-	values = calloc(1, sizeof(*values) + set.n * sizeof(uint64_t));
+	n = set.base.data[0];
+	if (!n)
+		return false;
+	names = calloc(1, sizeof(*names) + (size_t)n * ETH_GSTRING_LEN);
+	values = calloc(1, sizeof(*values) + (size_t)n * sizeof(uint64_t));
 	if (!names || !values)
 		goto out;
 	names->cmd = ETHTOOL_GSTRINGS;
 	names->string_set = ETH_SS_STATS;
-	names->len = set.n;
+	names->len = n;
 	values->cmd = ETHTOOL_GSTATS;
-	values->n_stats = set.n;
+	values->n_stats = n;
 	if (ask_ethtool(name, names) < 0 || ask_ethtool(name, values) < 0)
 		goto out;
-	for (uint32_t i = 0; i < set.n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		if (ends_with((char *)names->data + (size_t)i * ETH_GSTRING_LEN, suffix)) {
 			*out += values->data[i];
 			found = true;
