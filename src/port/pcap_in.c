@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
-
 #define IN_BUFFER_BYTES (256u << 10)
 /* How late a stop is noticed while a pipe is silent. */
 #define IN_WAIT_SLICE_MS ((int)(RT_OS_SIGNAL_SLICE_NS / 1000000))
@@ -36,41 +34,47 @@ static void wait_readable(struct pcap_in *in)
 	in->stopped = true;
 }
 
-/* Refills the empty buffer. */
-static void refill(struct pcap_in *in)
+/* The stream that libpcap sees reads through these. It has the buffer: libpcap asks for a few bytes
+ * at a time, and stdio without a buffer goes through a function call for each byte of them. */
+static ssize_t cookie_read(void *cookie, char *out, size_t want)
 {
+	struct pcap_in *in = cookie;
 	ssize_t n = 0;
 
+	if (in->eof)
+		return 0;
 	do {
 		if (in->stream)
 			wait_readable(in);
 		if (!in->stopped)
-			n = read(in->fd, in->buf, IN_BUFFER_BYTES);
+			n = read(in->fd, out, want);
 	} while (!in->stopped && n < 0 && (errno == EINTR || errno == EAGAIN));
 	if (n < 0)
 		in->error = errno;
 	in->eof = n <= 0;
-	in->pos = 0;
-	in->end = n > 0 ? (size_t)n : 0;
+	if (n > 0)
+		in->fetched += (uint64_t)n;
+	return n;
 }
 
-/* The read function of the stream that libpcap sees. */
-static ssize_t cookie_read(void *cookie, char *out, size_t want)
+/* Only says where we are: ftello takes what lies in the buffer off it. */
+static int cookie_seek(void *cookie, off64_t *offset, int whence)
 {
 	struct pcap_in *in = cookie;
-	size_t n;
 
-	if (in->pos == in->end && !in->eof)
-		refill(in);
-	n = HO_MIN(want, in->end - in->pos);
-	memcpy(out, in->buf + in->pos, n);
-	in->pos += n;
-	in->byte += n;
-	if (!n && in->error) {
-		errno = in->error;
+	if (*offset != 0 || whence != SEEK_CUR) {
+		errno = ESPIPE;
 		return -1;
 	}
-	return (ssize_t)n;
+	*offset = (off64_t)in->fetched;
+	return 0;
+}
+
+uint64_t pcap_in_byte(const struct pcap_in *in)
+{
+	off_t at = ftello(in->file);
+
+	return at < 0 ? in->fetched : (uint64_t)at;
 }
 
 /* What libpcap says, without the guesses that it makes about the program's user. */
@@ -81,22 +85,22 @@ static int header_error(struct pcap_in *in, const char *says, struct ho_err *err
 	if (in->error)
 		return ho_err_set(err, -in->error, "reading its header failed: %s",
 				  ho_strerror(in->error));
-	if (in->byte == 0)
+	if (in->fetched == 0)
 		return ho_err_set(err, -EINVAL, "is empty, not a capture file");
 	return ho_err_set(err, -EINVAL, "is not a pcap or pcapng file that can be read: %s", says);
 }
 
 static int open_pcap(struct pcap_in *in, struct ho_err *err)
 {
-	cookie_io_functions_t io = { .read = cookie_read };
+	cookie_io_functions_t io = { .read = cookie_read, .seek = cookie_seek };
 	char says[PCAP_ERRBUF_SIZE] = "";
 	FILE *file = fopencookie(in, "r", io);
 	int link;
 
 	if (!file)
 		return ho_err_set(err, -ENOMEM, "out of memory");
-	/* Unbuffered: the bytes that libpcap asks for are the bytes that we count. */
-	setvbuf(file, NULL, _IONBF, 0);
+	setvbuf(file, (char *)in->buf, _IOFBF, IN_BUFFER_BYTES);
+	in->file = file;
 	in->pcap = pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO, says);
 	if (!in->pcap) {
 		fclose(file);
@@ -155,8 +159,7 @@ int pcap_in_rewind(struct pcap_in *in, struct ho_err *err)
 	if (lseek(in->fd, 0, SEEK_SET) < 0)
 		return ho_err_set(err, -errno, "cannot go back to its beginning: %s",
 				  ho_strerror(errno));
-	in->pos = in->end = 0;
-	in->byte = 0;
+	in->fetched = 0;
 	in->eof = false;
 	return open_pcap(in, err);
 }
@@ -165,7 +168,7 @@ bool pcap_in_ready(struct pcap_in *in)
 {
 	struct pollfd p = { .fd = in->fd, .events = POLLIN };
 
-	return !in->stream || in->pos < in->end || in->eof || poll(&p, 1, 0) != 0;
+	return !in->stream || in->eof || pcap_in_byte(in) < in->fetched || poll(&p, 1, 0) != 0;
 }
 
 void pcap_in_ask_stop(struct pcap_in *in)

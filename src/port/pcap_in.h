@@ -9,6 +9,7 @@
 #include <pcap/pcap.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "runtime/rt.h"
@@ -19,12 +20,12 @@ struct pcap_in {
 	int fd;
 	bool stream; /* a pipe, terminal or socket: no rewind, reads may block */
 	bool eof;
-	bool ask;      /* atomic: pcap_in_ask_stop was called */
-	bool stopped;  /* a wait for more bytes ended because it was asked to */
-	int error;     /* errno of a failed read, or 0 */
-	uint64_t byte; /* offset in the file of the next byte that libpcap will get */
-	uint8_t *buf;
-	size_t pos, end; /* of what is read and not consumed */
+	bool ask;         /* atomic: pcap_in_ask_stop was called */
+	bool stopped;     /* a wait for more bytes ended because it was asked to */
+	int error;        /* errno of a failed read, or 0 */
+	uint64_t fetched; /* bytes read from the file; the last ones may still be in the buffer */
+	FILE *file;       /* what libpcap reads; closed by it */
+	uint8_t *buf;     /* of that */
 };
 
 /*
@@ -44,6 +45,9 @@ int pcap_in_open(struct pcap_in *in, struct rt *rt, int fd, struct ho_err *err);
 
 /* Back to the first record. */
 int pcap_in_rewind(struct pcap_in *in, struct ho_err *err);
+
+/* The offset in the file of the next byte that libpcap will get. */
+uint64_t pcap_in_byte(const struct pcap_in *in);
 
 /* Would a read of the next record return at once, with data or the end? Only false for a stream
  * from which nothing is there now. */

@@ -76,7 +76,7 @@ static enum file_record read_record(struct pcap_rxq *q)
 {
 	struct pcap_pkthdr *h;
 	const u_char *data;
-	uint64_t at = q->in.byte;
+	uint64_t at = pcap_in_byte(&q->in);
 	int rc;
 
 	if (q->opts->limit && q->record == q->opts->limit)

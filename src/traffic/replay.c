@@ -159,7 +159,7 @@ static bool read_next(struct replay *r)
 {
 	while (!r->ended) {
 		struct pcap_pkthdr *h;
-		uint64_t byte = r->in.byte, at_ns;
+		uint64_t byte = pcap_in_byte(&r->in), at_ns;
 		const uint8_t *data;
 		uint32_t have;
 		bool mine;
