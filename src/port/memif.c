@@ -21,6 +21,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "linux/caps.h"
 #include "port/kinds.h"
 
 #define RING_DEFAULT  1024
@@ -367,5 +368,8 @@ const struct port_kind port_kind_memif = {
 	.opts = memif_options,
 	.opts_bytes = sizeof(struct memif_opts),
 	.opts_default = &memif_defaults,
+	/* The socket may lie in a directory that only its owner may write to: removing it at the
+	 * end, and connecting again to a server that was restarted, then need what root had. */
+	.caps_keep = LX_CAP(CAP_DAC_OVERRIDE),
 	.open = memif_open,
 };
