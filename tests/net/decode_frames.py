@@ -97,10 +97,9 @@ def run_tshark(path):
     return [dict(zip(FIELDS, line.split("|"))) for line in out.splitlines()]
 
 
-def check_tshark(name, path):
-    """Returns the number of good checksums and what is wrong."""
+def check_tshark(name, rows):
+    """Returns the number of good checksums and what is wrong in the rows of run_tshark."""
     good, wrong = 0, []
-    rows = run_tshark(path)
     if len(rows) != COUNT:
         wrong.append(f"tshark sees {len(rows)} of {COUNT} frames")
     for row in rows:
@@ -131,16 +130,16 @@ def rebuilt(packet):
     return bytes(copy)
 
 
-def check_scapy(name, path, holds):
+def check_scapy(name, reader, holds):
+    """What is wrong in the next COUNT frames of the reader."""
     wrong = []
-    with PcapReader(path) as reader:
-        for i in range(COUNT):
-            # Iterating would cut frames at 65535 bytes.
-            packet = reader.read_packet(size=1 << 18)
-            if not holds(packet, i):
-                wrong.append(f"frame {i} is not what was asked for: {packet.summary()}")
-            if name != "udp4-no-checksum" and rebuilt(packet) != bytes(packet):
-                wrong.append(f"frame {i} differs from scapy's: {packet.summary()}")
+    for i in range(COUNT):
+        # Iterating would cut frames at 65535 bytes.
+        packet = reader.read_packet(size=1 << 18)
+        if not holds(packet, i):
+            wrong.append(f"frame {i} is not what was asked for: {packet.summary()}")
+        if name != "udp4-no-checksum" and rebuilt(packet) != bytes(packet):
+            wrong.append(f"frame {i} differs from scapy's: {packet.summary()}")
     return wrong
 
 
@@ -155,8 +154,9 @@ def main():
                 print(f"FAIL {name}: gen: {gen.stderr.strip()}")
                 failed += 1
                 continue
-            good, wrong = check_tshark(name, path)
-            wrong += check_scapy(name, path, holds)
+            good, wrong = check_tshark(name, run_tshark(path))
+            with PcapReader(path) as reader:
+                wrong += check_scapy(name, reader, holds)
             os.unlink(path)
             if not good and name != "ethernet":
                 wrong.append("tshark checked no checksum at all")

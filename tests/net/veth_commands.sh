@@ -192,8 +192,6 @@ settings() {
 	for i in va; do in_a ethtool -k $i; in_a ethtool -l $i; in_a ip -d link show $i; done
 	for i in vb; do in_b ethtool -k $i; in_b ethtool -l $i; in_b ip -d link show $i; done
 	in_a grep -r . /sys/class/net/va/{napi_defer_hard_irqs,gro_flush_timeout,threaded} 2>/dev/null
-	in_b sh -c 'mount -t sysfs none /sys; grep . /sys/class/net/vb/{napi_defer_hard_irqs,gro_flush_timeout}' \
-		2>/dev/null
 	in_b sysctl -a 2>/dev/null | grep -E '^net\.(core|ipv4.conf.vb)'
 }
 settings >"$tmp/before"

@@ -1,0 +1,192 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What must be refused: each with a message that names the thing, and with status 1 (usage) or 2.
+#
+#    namespace A: holdoff ... ia ----- veth ----- ib (no process)
+#                             tap it
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+holdoff=$(realpath "${HOLDOFF:-build/holdoff}")
+A=hb$$a
+tmp=$(mktemp -d) || exit 1
+chmod 755 "$tmp"
+failed=0 refused=0
+
+cleanup() {
+	for pid in $(jobs -p); do kill -9 "$pid" 2>/dev/null; done
+	ip netns del "$A" 2>/dev/null
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+[ -x "$holdoff" ] || { echo "$holdoff is not built"; exit 77; }
+
+# refuse STATUS MESSAGE COMMAND...: MESSAGE is a fixed string; nothing comes on standard output.
+refuse() {
+	local status=$1 says=$2 got
+	shift 2
+	timeout -k 5 20 "$@" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	if [ $got = "$status" ] && grep -qF -- "$says" "$tmp/err" && ! [ -s "$tmp/out" ]; then
+		refused=$((refused + 1))
+		return
+	fi
+	echo "FAILED: '${*##*/}': status $got instead of $status; does it say '$says'?"
+	sed 's/^/   /' "$tmp/err" "$tmp/out"
+	failed=$((failed + 1))
+}
+
+# --- YAML: an unknown word by line and column, a value by its field ---------------------------------------------------------
+yaml() {
+	local says=$1
+	shift
+	printf "$@" >"$tmp/f.yaml"
+	refuse 1 "f.yaml:$says" "$holdoff" gen null: -c 1 -f "$tmp/f.yaml"
+}
+yaml "2:5: " 'streams:\n  - ipsrc: 10.0.0.1\n'
+yaml "1:1: " 'stream:\n  - ip-src: 10.0.0.1\n'
+yaml " ip-src: '10.0.0' is not" 'streams:\n  - ip-src: 10.0.0\n'
+yaml " vlan: '4095' is not" 'streams:\n  - ip-src: 10.0.0.1\n    vlan: 4095\n'
+yaml " size: frames of 20 bytes" 'streams:\n  - proto: udp\n    size: 20\n'
+yaml "" 'streams: [\n'
+yaml "" '\0\1\2'
+yaml "" ''
+
+# --- frames that cannot be -----------------------------------------------------------------------
+refuse 1 "headers alone take" "$holdoff" gen null: -c 1 --size 41
+refuse 1 "headers alone take" "$holdoff" gen null: -c 1 --ip-dst fd00::1 --ip-src fd00::2 --proto tcp --size 73
+refuse 1 "65" "$holdoff" gen null: -c 1 --size 70000
+refuse 1 "not of the same IP version" "$holdoff" gen null: -c 1 --ip-dst fd00::1 --ip-src 10.0.0.1
+refuse 1 "from 1 to" "$holdoff" gen null: -q 0
+refuse 1 "from 1 to" "$holdoff" recv null: -q 0
+
+# --- capture files -------------------------------------------------------------------------------
+/usr/bin/python3 - "$tmp" <<'PY'
+import struct, sys
+at = sys.argv[1] + "/"
+head = struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)
+record = lambda have, length, data: struct.pack("<IIII", 1, 0, have, length) + data
+good = record(60, 60, bytes(60))
+files = {
+    "empty": b"", "magic": b"\x12\x34\x56\x78" + head[4:] + good, "short": head[:20],
+    "cut-header": head + good + good[:10], "cut-data": head + good + good[:40],
+    "huge": head + good + record(0xfffffff0, 0xfffffff0, bytes(60)),
+    "negative": head + good + record(0x80000000, 60, bytes(60)),
+    "wifi": head[:20] + struct.pack("<I", 105) + good,
+    "ng-cut": struct.pack("<IIIHHq", 0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0, -1)[:20],
+    "ng-huge": struct.pack("<IIIHHqI", 0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0, -1, 28)
+    + struct.pack("<II", 1, 0xfffffff0) + bytes(64),
+    "none": head,
+}
+for name, data in files.items():
+    open(at + name + ".pcap", "wb").write(data)
+PY
+for name in empty magic short wifi ng-cut ng-huge; do
+	refuse 1 "$name.pcap" "$holdoff" gen null: --replay "$tmp/$name.pcap"
+	refuse 1 "$name.pcap" "$holdoff" recv "pcap:$tmp/$name.pcap"
+done
+refuse 1 "none.pcap: holds no frame" "$holdoff" gen null: --replay "$tmp/none.pcap"
+refuse 1 "No such file" "$holdoff" gen null: --replay "$tmp/nowhere.pcap"
+refuse 1 "No such file" "$holdoff" recv "pcap:$tmp/nowhere.pcap"
+
+# What is broken behind good records: they are used, and the break is named.
+# broken NAME COMMAND...
+broken() {
+	local name=$1 got
+	shift
+	timeout -k 5 20 "$holdoff" "$@" -j >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	if [ $got = 1 ] && [ "$(wc -l <"$tmp/out")" = 1 ] && grep -q "$name.pcap.*record 2 at byte 100" "$tmp/err"; then
+		refused=$((refused + 1))
+	else
+		echo "FAILED: '$*': status $got"
+		sed 's/^/   /' "$tmp/err" "$tmp/out"
+		failed=$((failed + 1))
+	fi
+}
+for name in cut-header cut-data huge negative; do
+	broken $name gen null: --replay "$tmp/$name.pcap"
+	broken $name recv "pcap:$tmp/$name.pcap"
+done
+
+# --- interfaces ----------------------------------------------------------------------------------
+finish() {
+	[ $failed = 0 ] || { echo "$failed not refused as they should be"; exit 1; }
+	echo "$refused wrong inputs refused, each with its message and status"
+	exit 0
+}
+if [ "$(id -u)" != 0 ] || ! ip netns add "$A"; then
+	finish
+fi
+ip -n "$A" link add ia type veth peer name ib
+ip -n "$A" link set ia up
+ip -n "$A" link set ib up
+a() {
+	local status=$1 says=$2
+	shift 2
+	refuse "$status" "$says" ip netns exec "$A" "$@"
+}
+for kind in xdp packet; do
+	for command in gen recv; do
+		a 1 "no such interface" "$holdoff" $command $kind:nowhere
+		a 1 "from 1 to" "$holdoff" $command $kind:ia -q 0
+	done
+	# Linux lets pass four bytes more than the MTU says, for a tag.
+	a 1 "MTU" "$holdoff" gen $kind:ia -c 1 --size 1519
+	a 1 "MTU" "$holdoff" gen $kind:ia -c 1 --size 60-9000
+	a 1 "queues" "$holdoff" gen $kind:ia,queues=1000
+done
+ip netns exec "$A" "$holdoff" gen packet:ia -c 1 --size 1514 -j >"$tmp/out" 2>&1 ||
+	{ echo "FAILED: a frame as long as the MTU: $(cat "$tmp/out")"; failed=$((failed + 1)); }
+
+# Two owners of one queue.
+until_true() {
+	local n=$1
+	shift
+	for ((; n > 0; n--)); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	echo "FAILED: never true: $*"
+	failed=$((failed + 1))
+}
+attached() { ip -n "$A" link show ia | grep -q xdp; }
+has_carrier() { ip -n "$A" link show it 2>/dev/null | grep -q LOWER_UP; }
+has_tasks() { [ "$(ls /proc/$owner/task | wc -l)" -gt 1 ]; }
+ip netns exec "$A" "$holdoff" recv xdp:ia -j >/dev/null 2>&1 &
+owner=$!
+until_true 100 attached
+a 2 "attached already" "$holdoff" recv xdp:ia
+kill $owner && wait $owner
+ip netns exec "$A" "$holdoff" gen xdp:ia --rate 1pps -j >/dev/null 2>&1 &
+owner=$!
+until_true 100 has_tasks
+a 2 "has an AF_XDP socket already" "$holdoff" gen xdp:ia
+kill $owner && wait $owner
+ip netns exec "$A" "$holdoff" recv tap:it -j >/dev/null 2>&1 &
+owner=$!
+until_true 100 has_carrier
+a 2 "it" "$holdoff" recv tap:it
+kill $owner && wait $owner
+
+# Without capabilities. The program is copied to where everybody may run it.
+cp "$holdoff" "$tmp/holdoff"
+for what in "gen packet:ia:cap_net_raw" "recv packet:ia:cap_net_raw" "recv xdp:ia:cap_net_raw" \
+	"gen xdp:ia:cap_net_raw" "gen tap:iu:cap_net_admin"; do
+	cap=${what##*:} args=${what%:*}
+	a 2 "$cap" setpriv --reuid=65534 --clear-groups "$tmp/holdoff" $args -c 1
+	grep -q "setcap .*$cap.*+ep $tmp/holdoff" "$tmp/err" ||
+		{ echo "FAILED: no setcap line: $(cat "$tmp/err")"; failed=$((failed + 1)); }
+done
+
+# The interface of the default route.
+ip -n "$A" addr add 10.97.0.1/24 dev ia
+ip -n "$A" route add default via 10.97.0.2
+for port in packet:ia xdp:ia; do
+	a 2 "--force" "$holdoff" gen $port -c 1
+	a 2 "--force" "$holdoff" recv $port -c 1
+	ip netns exec "$A" "$holdoff" gen $port -c 1 --force -j >"$tmp/out" 2>&1 ||
+		{ echo "FAILED: --force does not help: $(cat "$tmp/out")"; failed=$((failed + 1)); }
+done
+finish

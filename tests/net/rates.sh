@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The mean rate of gen over 5 s is within 0.1 % of the one asked for, from one packet a second to
+# half of what the port can take:
+#
+#    holdoff gen mem:a --recv mem:a       holdoff gen null:
+#
+#    namespace A: holdoff gen xdp:ra ----- veth ----- rb in namespace B
+#
+# A case is skipped when the pacer says that it had to move its schedule or that the port was full,
+# or when the kernel says (schedstat: the time that a task was ready to run and did not) that others
+# had the CPU for longer than the time that is missing at the end. It never passes for another
+# reason than its rate.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+holdoff=$(realpath "${HOLDOFF:-build/holdoff}")
+A=hy$$a B=hy$$b
+tmp=$(mktemp -d) || exit 1
+failed=0 held=0 skipped=0
+
+cleanup() {
+	for pid in $(jobs -p); do kill "$pid" 2>/dev/null; done
+	ip netns del "$A" 2>/dev/null
+	ip netns del "$B" 2>/dev/null
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+[ -x "$holdoff" ] || { echo "$holdoff is not built"; exit 77; }
+command -v jq >/dev/null || { echo "jq is not installed"; exit 77; }
+
+# run PREFIX ARGS...: gen with these arguments.
+run() {
+	local name=$1
+	shift
+	timeout 60 "$@" -j >"$tmp/$name" 2>"$tmp/$name.err" &
+	watch $! "$tmp/$name.waited"
+	wait $! || { failed=$((failed + 1)); echo "FAILED: $*: $(cat "$tmp/$name.err")"; }
+}
+
+# watch PID FILE: keeps in FILE for how many ns the tasks of its child were ready and did not run.
+watch() {
+	local child task waited ns
+	while kill -0 "$1" 2>/dev/null; do
+		child=$(pgrep -P "$1") waited=0
+		for task in /proc/"${child:-none}"/task/*/schedstat; do
+			read -r _ ns _ <"$task" && [ "$ns" -gt "$waited" ] && waited=$ns
+		done 2>/dev/null
+		[ "$waited" = 0 ] || echo "$waited" >"$2"
+		sleep 0.1
+	done
+}
+
+# judge NAME PPS: the mean is that of the frames sent in the time from the first to the end.
+judge() {
+	local verdict
+	verdict=$(jq -r --argjson want "$2" --argjson waited "$(cat "$tmp/$1.waited" || echo 0)" '
+		(if $want >= 100 then .tx_packets / .seconds / $want - 1 else .pace.rate_error end) as $e |
+		(if .balanced and .missing == 0 and $e > -0.001 and $e < 0.001 then "ok"
+		 elif .balanced and .missing == 0 and
+			(.pace.slipped_ns > 0 or .pace.ring_full_ns > 0 or
+			 $e < 0 and -$e * .seconds * 1e9 < $waited) then "skipped"
+		 else "FAILED" end) +
+		": \($want) pps: \(.tx_packets) in \(.seconds) s, \($e * 1e6 | round) ppm off, slipped " +
+		"\(.pace.slipped_ns) ns, ring full \(.pace.ring_full_ns) ns, " +
+		"no CPU for \($waited) ns"' "$tmp/$1")
+	echo "$1: $verdict"
+	case $verdict in
+	ok*) held=$((held + 1)) ;;
+	skipped*) skipped=$((skipped + 1)) ;;
+	*) failed=$((failed + 1)) ;;
+	esac
+}
+
+# half NAME ARGS...: half of what a run of a second without a rate gives.
+half() {
+	run max "${@:2}" -d 1s && jq '.tx_pps / 2 | floor' "$tmp/max"
+}
+
+mem=("$holdoff" gen mem:a --recv mem:a) null=("$holdoff" gen null:)
+xdp=(ip netns exec "$A" "$holdoff" gen xdp:ra)
+ports="mem null"
+if [ "$(id -u)" = 0 ] && ip netns add "$A" 2>/dev/null && ip netns add "$B" 2>/dev/null; then
+	ip link add ra netns "$A" type veth peer name rb netns "$B"
+	for i in "$A ra" "$B rb"; do
+		set -- $i
+		ip netns exec "$1" sysctl -qw "net.ipv6.conf.$2.disable_ipv6=1"
+		ip -n "$1" link set "$2" up
+	done
+	ports="mem null xdp"
+fi
+
+# The slow ones, which leave the CPUs idle, at the same time.
+for port in $ports; do
+	declare -n command=$port
+	run "$port-1" "${command[@]}" --rate 1pps -d 5s &
+	[ $port = xdp ] || run "$port-1000" "${command[@]}" --rate 1kpps -d 5s &
+done
+wait
+[[ $ports == *xdp* ]] && run xdp-1000 "${xdp[@]}" --rate 1kpps -d 5s &
+run null-100000 "${null[@]}" --rate 100kpps -d 5s
+wait
+for port in $ports; do
+	judge "$port-1" 1
+	judge "$port-1000" 1000
+done
+judge null-100000 100000
+[[ $ports == *xdp* ]] && run xdp-100000 "${xdp[@]}" --rate 100kpps -d 5s && judge xdp-100000 100000
+run mem-1000000 "${mem[@]}" --rate 1mpps -d 5s && judge mem-1000000 1000000
+for port in $ports; do
+	declare -n command=$port
+	rate=$(half "$port" "${command[@]}") || { failed=$((failed + 1)); continue; }
+	run "$port-half" "${command[@]}" --rate "${rate}pps" -d 5s
+	judge "$port-half" "$rate"
+done
+
+[ $failed = 0 ] || { echo "$failed rates missed"; exit 1; }
+[ $held -gt 0 ] || { echo "no rate could be measured: the CPUs are taken"; exit 77; }
+echo "$held rates held, $skipped not to be measured because others had the CPU"
