@@ -123,8 +123,8 @@ static void print_errors(const struct ms_compare *c)
 
 static void print_fitted(const struct ms_compare *c)
 {
-	printf("%u constant%s fitted, to %u rows; all others are from manuals, papers, kernel "
-	       "sources or arithmetic ('holdoff lab show %s')\n",
+	printf("%u constant%s fitted, to %u rows; 'holdoff lab show %s' says where all others "
+	       "are from\n",
 	       c->n_fitted, c->n_fitted == 1 ? " is" : "s are", c->fitted_rows, c->scenario->name);
 	for (unsigned i = 0; i < c->n_fitted; i++)
 		printf("    %-14s %-14s %8g  to %s\n", c->fitted[i].profile, c->fitted[i].key,
