@@ -80,6 +80,16 @@ void lab_cpu_raise(struct lab_source *source)
 	lab_cpu_want(c, LAB_WANT_IRQ);
 }
 
+void lab_cpu_await(struct lab_exec *x, const bool *flag)
+{
+	while (*flag) {
+		if (x->cur)
+			rt_relax(&x->rt);
+		else if (!sim_step(x->sim))
+			return;
+	}
+}
+
 void lab_cpu_unraise(struct lab_source *source)
 {
 	struct lab_cpu *c = source->cpu;
@@ -113,6 +123,7 @@ static void take_irq(struct lab_cpu *c)
 		unwant(c, LAB_WANT_IRQ);
 	}
 	source->pending = false;
+	source->running = true;
 	c->stats.interrupts++;
 	sim_digest_add(x->sim, c->index | 0x100);
 	lab_cpu_enter_context(c, LAB_IN_IRQ, lab_buckets_irq);
@@ -120,6 +131,7 @@ static void take_irq(struct lab_cpu *c)
 	source->fn(source->arg);
 	lab_cpu_pass(c, x->machine.irq_exit, LAB_IRQ);
 	lab_trace_slice(x->trace, c->track, "irq", name, begin, sim_now(x->sim));
+	source->running = false;
 	lab_cpu_enter_context(c, context, buckets);
 	lab_softirq_after_irq(c);
 }

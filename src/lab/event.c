@@ -238,5 +238,7 @@ void lab_irq_detach(struct rt *rt, struct rt_irq *irq)
 {
 	lab_cpu_unraise(&irq->source);
 	irq->event->irq = NULL;
+	/* A handler that was entered must have come back: it and the caller's state are in use. */
+	lab_cpu_await(irq->exec, &irq->source.running);
 	free(irq);
 }

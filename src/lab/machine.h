@@ -55,6 +55,7 @@ struct lab_source {
 	struct lab_cpu *cpu;
 	struct lab_source *next; /* in the CPU's queue */
 	bool pending;
+	bool running; /* its handler, entry and exit included */
 	const char *name;
 	void (*fn)(void *arg); /* runs in interrupt context */
 	void *arg;
@@ -89,6 +90,7 @@ struct rt_task {
 	sim_ps turn_user, turn_system; /* the CPU's accounts at turn_start */
 
 	sim_ps run;      /* without the present run */
+	sim_ps slice_left; /* of a task that was pushed aside: what its turn still has; 0 = all */
 	sim_ps run_base; /* the CPU's user + system at the start of the present run */
 	uint64_t voluntary, involuntary;
 };
@@ -151,7 +153,7 @@ struct lab_cpu {
 	struct lab_coro *coro;   /* whose stack the CPU is on; not running's during a switch */
 	struct rt_task idle;
 	struct lab_run_queue queue[LAB_PRIOS];
-	sim_ps run_start;
+	sim_ps run_start, slice_end;
 	struct sim_event slice;
 	bool slice_over;
 	unsigned tasks; /* pinned here */
@@ -217,6 +219,8 @@ void lab_cpu_enter_context(struct lab_cpu *c, enum lab_context context, const ui
 /* From anywhere: sets LAB_WANT_ bits, and has a parked CPU look at them now. */
 void lab_cpu_want(struct lab_cpu *c, uint32_t wants);
 void lab_cpu_raise(struct lab_source *source);
+/* Lets time pass while *flag is set, which another CPU will clear. */
+void lab_cpu_await(struct lab_exec *x, const bool *flag);
 void lab_cpu_unraise(struct lab_source *source);
 
 static inline enum lab_bucket lab_cpu_other(const struct lab_cpu *c)

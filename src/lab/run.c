@@ -23,18 +23,14 @@ struct snapshot {
 	} wire[LAB_RUN_CHIPS];
 	struct lab_pci_stats pci[LAB_RUN_CHIPS];
 	struct lab_work_counts work[LAB_RUN_WORKLOADS];
+	struct ho_hist *latency[LAB_RUN_WORKLOADS]; /* of receivers, before the interval only */
 };
 
-static uint64_t stat_of(struct port *port, const char *name)
+static void snap_free(struct snapshot *s)
 {
-	struct port_stat stats[64];
-	unsigned n = HO_MIN(port->ops->stats(port, stats, 64), 64u);
-
-	for (unsigned i = 0; i < n; i++) {
-		if (!strcmp(stats[i].name, name))
-			return stats[i].value;
-	}
-	return 0;
+	for (unsigned w = 0; s && w < LAB_RUN_WORKLOADS; w++)
+		free(s->latency[w]);
+	free(s);
 }
 
 static void snap_chip(const struct lab_stage_chip *c, struct snapshot *s, unsigned i)
@@ -57,7 +53,7 @@ static void snap_chip(const struct lab_stage_chip *c, struct snapshot *s, unsign
 			r->completes += m.completes;
 		}
 	}
-	r->tx_stops = stat_of(c->port, "tx_restart_queue");
+	r->tx_stops = lab_stage_stat(c->port, "tx_restart_queue");
 	lab_pci_stats(c->pci, &s->pci[i]);
 	if (c->wire) {
 		lab_wire_stats(c->wire, c->end, &out);
@@ -67,7 +63,7 @@ static void snap_chip(const struct lab_stage_chip *c, struct snapshot *s, unsign
 	}
 }
 
-static struct snapshot *snap(const struct lab_stage *stage)
+static struct snapshot *snap(const struct lab_stage *stage, bool delays)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 
@@ -84,6 +80,18 @@ static struct snapshot *snap(const struct lab_stage *stage)
 		snap_chip(&stage->chip[i], s, i);
 	for (unsigned w = 0; w < stage->n_work; w++)
 		s->work[w] = lab_work_counts(&stage->work[w]);
+	for (unsigned w = 0; delays && w < stage->n_work; w++) {
+		const struct tr_receiver *r = stage->work[w].receiver;
+
+		if (!r)
+			continue;
+		s->latency[w] = malloc(sizeof(*s->latency[w]));
+		if (!s->latency[w]) {
+			snap_free(s);
+			return NULL;
+		}
+		memcpy(s->latency[w], &r->latency_ns, sizeof(*s->latency[w]));
+	}
 	return s;
 }
 
@@ -177,6 +185,41 @@ static void between(const struct lab_stage *stage, const struct snapshot *a,
 	}
 }
 
+/* The delays of the frames that arrived in the interval, now: the receivers' histograms less what
+ * they held before. */
+static void delays(const struct lab_stage *stage, const struct snapshot *before,
+		   struct lab_result *out)
+{
+	for (unsigned w = 0; before && w < stage->n_work; w++) {
+		const struct tr_receiver *r = stage->work[w].receiver;
+		struct lab_workload_result *work = &out->workload[w];
+		struct ho_hist *h = before->latency[w];
+		unsigned low = HO_HIST_BUCKETS, high = 0;
+
+		if (!r)
+			continue;
+		h->count = r->latency_ns.count - h->count;
+		h->sum = r->latency_ns.sum - h->sum;
+		for (unsigned i = 0; i < HO_HIST_BUCKETS; i++) {
+			h->bucket[i] = r->latency_ns.bucket[i] - h->bucket[i];
+			if (!h->bucket[i])
+				continue;
+			low = HO_MIN(low, i);
+			high = i;
+		}
+		if (!h->count)
+			continue;
+		/* Least and greatest are known to a bucket, unless they are those of all time. */
+		h->min = HO_MAX(r->latency_ns.min, ho_hist_bucket_low(low));
+		h->max = HO_MIN(r->latency_ns.max, ho_hist_bucket_low(high + 1) - 1);
+		work->stamped = h->count;
+		work->latency_mean_ns = (uint64_t)ho_hist_mean(h);
+		work->latency_p50_ns = ho_hist_quantile(h, 0.5);
+		work->latency_p99_ns = ho_hist_quantile(h, 0.99);
+		work->latency_max_ns = h->max;
+	}
+}
+
 /* What is only known, or only final, at the end: drops, latencies, streams. */
 static void finals(const struct lab_stage *stage, struct lab_result *out)
 {
@@ -190,6 +233,12 @@ static void finals(const struct lab_stage *stage, struct lab_result *out)
 		}
 		if (c->port->ops->external_drops)
 			c->port->ops->external_drops(c->port, out->chip[i].drops);
+		out->chip[i].tx_timeouts = lab_stage_stat(c->port, "tx_timeout_count");
+		out->chip[i].irqs_rearmed = lab_stage_stat(c->port, "irq_rearmed");
+		out->chip[i].resets = lab_stage_stat(c->port, "hw_resets");
+		out->chip[i].link_changes = lab_stage_stat(c->port, "lsc_int");
+		out->chip[i].faults = c->fault.counts;
+		out->chip[i].longest_stall = c->longest_stall;
 	}
 	for (unsigned w = 0; w < stage->n_work; w++) {
 		struct tr_receiver *r = stage->work[w].receiver;
@@ -199,9 +248,6 @@ static void finals(const struct lab_stage *stage, struct lab_result *out)
 
 		if (!r)
 			continue;
-		work->latency_p50_ns = ho_hist_quantile(&r->latency_ns, 0.5);
-		work->latency_p99_ns = ho_hist_quantile(&r->latency_ns, 0.99);
-		work->latency_max_ns = r->latency_ns.count ? r->latency_ns.max : 0;
 		if (tr_tracks_sum(&tracks, 1, &sum) < 0)
 			continue;
 		work->lost = sum.lost;
@@ -216,86 +262,6 @@ static void finals(const struct lab_stage *stage, struct lab_result *out)
 			out->sim_frames += s.frames;
 		}
 	}
-}
-
-/* --- invariants ----------------------------------------------------------------------------- */
-
-static int check_cpus(const struct lab_stage *stage, struct ho_err *err)
-{
-	for (unsigned h = 0; h < stage->n_hosts; h++) {
-		const struct lab_machine *m = lab_exec_machine(stage->host[h].rt);
-
-		for (unsigned c = 0; c < m->cpus; c++) {
-			struct lab_cpu_stats s;
-			sim_ps sum;
-
-			lab_exec_cpu_stats(stage->host[h].rt, c, &s);
-			sum = s.user + s.system + s.irq + s.softirq + s.idle;
-			if (sum != sim_now(stage->sim))
-				return ho_err_set(
-					err, -EPROTO, "CPU %u of %s accounts for %llu ps of %llu",
-					c, stage->host[h].spec->name, (unsigned long long)sum,
-					(unsigned long long)sim_now(stage->sim));
-		}
-		if (lab_exec_deadlocked(stage->host[h].rt))
-			return ho_err_set(err, -EPROTO, "all tasks of %s wait for ever",
-					  stage->host[h].spec->name);
-	}
-	return 0;
-}
-
-/* After the stop: nothing is in flight, so all counts must agree. */
-static int check_chips(const struct lab_stage *stage, struct ho_err *err)
-{
-	for (unsigned i = 0; i < stage->n_chips; i++) {
-		const struct lab_stage_chip *c = &stage->chip[i];
-		struct lab_i82599_counters n;
-
-		for (unsigned q = 0; q < c->queues; q++) {
-			uint64_t left = port_tx_in_flight(c->port->txq[q]);
-
-			if (left)
-				return ho_err_set(
-					err, -EPROTO,
-					"%s queue %u: %llu frames neither sent nor dropped",
-					c->spec->name, q, (unsigned long long)left);
-		}
-		lab_i82599_counters(c->chip, &n);
-		if (n.ownership)
-			return ho_err_set(err, -EPROTO,
-					  "%s touched %llu descriptors that were not its own",
-					  c->spec->name, (unsigned long long)n.ownership);
-		if (c->chip->ops->check(c->chip, err) < 0)
-			return -EPROTO;
-	}
-	for (unsigned w = 0; w < stage->n_wires; w++) {
-		if (lab_wire_check(stage->wire[w], err) < 0)
-			return -EPROTO;
-	}
-	return 0;
-}
-
-/* Each host's buffers, once everything that held some is closed. */
-static int check_buffers(struct lab_stage *stage, struct ho_err *err)
-{
-	uint32_t held = 0;
-
-	for (unsigned w = 0; w < stage->n_work; w++)
-		held += stage->work[w].pktgen != NULL;
-	for (unsigned h = 0; h < stage->n_hosts; h++) {
-		uint32_t missing = pk_arena_missing(stage->host[h].arena);
-		uint32_t rings = 0;
-
-		for (unsigned i = 0; i < stage->n_chips; i++) {
-			if (stage->chip[i].host == &stage->host[h])
-				rings += stage->chip[i].queues * stage->chip[i].rx_ring;
-		}
-		/* Receive rings and pktgen's frame still hold theirs until they are closed. */
-		if (missing > rings + held)
-			return ho_err_set(err, -EPROTO, "%u packet buffers of %s are missing",
-					  missing - rings - held, stage->host[h].spec->name);
-	}
-	return 0;
 }
 
 static double real_seconds(clockid_t clock)
@@ -322,32 +288,32 @@ int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct
 	rc = lab_stage_build(stage, scenario, trace, err);
 	if (rc < 0)
 		goto free_stage;
+	lab_stage_watch(stage);
 	sim_run_until(stage->sim, sim_now(stage->sim) + scenario->warmup);
-	before = snap(stage);
+	before = snap(stage, true);
 	lab_trace_pause(trace, false, sim_now(stage->sim));
 	sim_run_until(stage->sim, sim_now(stage->sim) + scenario->duration);
 	lab_trace_pause(trace, true, sim_now(stage->sim));
-	after = snap(stage);
+	after = snap(stage, false);
 	if (!before || !after) {
 		rc = ho_err_set(err, -ENOMEM, "out of memory for a run's counters");
 		goto free_stage;
 	}
 	out->interval = after->at - before->at;
 	between(stage, before, after, out);
-	rc = check_cpus(stage, err);
+	delays(stage, before, out);
+	rc = lab_stage_check_cpus(stage, err);
 	if (rc < 0)
 		goto free_stage;
 	lab_stage_stop(stage);
 	finals(stage, out);
 	out->digest = sim_digest(stage->sim);
 	out->sim_events = sim_events(stage->sim);
-	rc = check_chips(stage, err);
-	if (rc == 0)
-		rc = check_buffers(stage, err);
+	rc = lab_stage_check(stage, err);
 free_stage:
 	lab_stage_free(stage);
-	free(before);
-	free(after);
+	snap_free(before);
+	snap_free(after);
 	free(stage);
 	out->wall_seconds = real_seconds(CLOCK_MONOTONIC) - wall;
 	out->cpu_seconds = real_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
@@ -377,10 +343,20 @@ const struct lab_workload_result *lab_result_sender(const struct lab_result *res
 	return result->n_workloads ? &result->workload[0] : NULL;
 }
 
+/* The first workload that received stamped frames in the interval. */
+static const struct lab_workload_result *probed(const struct lab_result *result)
+{
+	for (unsigned w = 0; w < result->n_workloads; w++)
+		if (result->workload[w].stamped)
+			return &result->workload[w];
+	return NULL;
+}
+
 int lab_result_value(const struct lab_result *result, const char *word, double *out,
 		     struct ho_err *err)
 {
 	const struct lab_workload_result *sender = lab_result_sender(result);
+	const struct lab_workload_result *probe = probed(result);
 
 	if (!strcmp(word, "pps"))
 		*out = sender ? lab_per_second(result, sender->packets) : 0;
@@ -388,9 +364,18 @@ int lab_result_value(const struct lab_result *result, const char *word, double *
 		*out = sender ? lab_per_second(result, sender->bytes) * 8 / 1e9 : 0;
 	else if (!strcmp(word, "irqs_per_s"))
 		*out = lab_per_second(result, result->chip[0].interrupts);
+	else if (!strcmp(word, "probe_mean_ns"))
+		*out = probe ? (double)probe->latency_mean_ns : 0;
+	else if (!strcmp(word, "probe_p50_ns"))
+		*out = probe ? (double)probe->latency_p50_ns : 0;
+	else if (!strcmp(word, "probe_p99_ns"))
+		*out = probe ? (double)probe->latency_p99_ns : 0;
+	else if (!strcmp(word, "probe_max_ns"))
+		*out = probe ? (double)probe->latency_max_ns : 0;
 	else
 		return ho_err_set(err, -EINVAL,
-				  "'%s' is not a result of a run; pps, gbps and irqs_per_s are",
+				  "'%s' is not a result of a run; pps, gbps, irqs_per_s and "
+				  "probe_mean_ns, probe_p50_ns, probe_p99_ns, probe_max_ns are",
 				  word);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #define HOLDOFF_LAB_RUN_H
 
 #include "lab/exec.h"
+#include "lab/fault.h"
 #include "lab/scenario.h"
 #include "port/port.h"
 
@@ -37,6 +38,12 @@ struct lab_chip_result {
 	double pci_up_busy, pci_down_busy;
 	uint64_t wire_bps;
 	uint64_t register_reads, register_writes;
+	/* What went wrong on purpose and what the driver did about it, since the start. */
+	struct lab_fault_counts faults;
+	uint64_t tx_timeouts, irqs_rearmed, resets, link_changes;
+	/* The longest time, seen every 50 us, in which frames were in a transmit ring and nothing
+	 * was sent or received: how long recovery took. */
+	sim_ps longest_stall;
 };
 
 struct lab_workload_result {
@@ -48,8 +55,8 @@ struct lab_workload_result {
 	uint32_t frame_bytes; /* mean, without FCS; 0 = unknown */
 	uint64_t packets, bytes;
 	double waiting; /* fraction of the interval in which it spun for a stopped or full ring */
-	uint64_t latency_p50_ns, latency_p99_ns,
-		latency_max_ns;               /* recv: of stamped frames; 0 = none */
+	uint64_t stamped; /* recv: frames with a stamp in the interval; their delay: */
+	uint64_t latency_mean_ns, latency_p50_ns, latency_p99_ns, latency_max_ns;
 	uint64_t lost, reordered, duplicates; /* recv: since the start */
 };
 
@@ -83,18 +90,21 @@ double lab_per_second(const struct lab_result *result, uint64_t count);
 const struct lab_workload_result *lab_result_sender(const struct lab_result *result);
 
 /*
- * What stands in the scenario under `result` in a published table: "pps" (of the
- * sender), "irqs_per_s" (of the first chip), "gbps". -EINVAL for another
- * word.
+ * What stands in the scenario under `result` in a published table: "pps" (of the first workload
+ * that sends, else of the first), "irqs_per_s" (of the first chip), "gbps"; "probe_mean_ns",
+ * "probe_p50_ns", "probe_p99_ns", "probe_max_ns", the delay of stamped frames at the first workload
+ * that received any. -EINVAL for another word.
  */
 int lab_result_value(const struct lab_result *result, const char *word, double *out,
 		     struct ho_err *err);
 
 /*
- * Builds and runs it. trace, which may be NULL, gets the measured interval. -EINVAL for a scenario
- * that cannot be built, with its place; -EPROTO when an invariant is broken: frames conserved in
- * ports, chips and on wires; descriptors owned by one side; every CPU's times sum to the time
- * passed; interrupts raised = sent + coalesced + cleared; buffers all returned.
+ * Builds and runs it. trace, which may be NULL, gets the measured interval. -EINVAL for a scenario that cannot be built, with its
+ * place; -EPROTO when an invariant is broken: frames conserved from a sender through its port, its
+ * chip, the wire and the other chip to a receiver or a named drop; descriptors owned by one side;
+ * every CPU's times sum to the time passed; interrupts raised = sent + coalesced + cleared; where
+ * nothing goes wrong on purpose, no frame waits for ever and the watchdog has nothing to do, so no
+ * interrupt was lost; buffers all returned.
  */
 int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct lab_result *out,
 	    struct ho_err *err);

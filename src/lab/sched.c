@@ -64,7 +64,7 @@ static void enqueue(struct rt_task *task)
 	if (task->prio > c->running->prio)
 		lab_cpu_want(c, LAB_WANT_RESCHED);
 	else if (task->prio == c->running->prio && !sim_scheduled(&c->slice))
-		sim_schedule(x->sim, &c->slice, c->run_start + x->machine.time_slice);
+		sim_schedule(x->sim, &c->slice, c->slice_end);
 }
 
 void lab_task_wake(struct rt_task *task)
@@ -93,9 +93,11 @@ static void switched(struct lab_cpu *c)
 	task->turn_known = false;
 	task->run_base = c->time[LAB_USER] + c->time[LAB_SYSTEM];
 	c->run_start = sim_now(x->sim);
+	c->slice_end = c->run_start + (task->slice_left ? task->slice_left : x->machine.time_slice);
+	task->slice_left = 0;
 	c->slice_over = false;
 	if (task != &c->idle && c->queue[task->prio].head)
-		sim_schedule(x->sim, &c->slice, c->run_start + x->machine.time_slice);
+		sim_schedule(x->sim, &c->slice, c->slice_end);
 	lab_cpu_enter_context(c, LAB_IN_TASK, task->buckets);
 }
 
@@ -149,11 +151,17 @@ void lab_sched_preempt(struct lab_cpu *c)
 		switch_to(c, take_next(c), true);
 		return;
 	}
-	/* Who was pushed aside goes on before its equals; who used up its time, behind them. */
+	/* Who was pushed aside goes on before its equals, with what is left of its turn: a whole new
+	 * one would keep them away for ever. Who used up its time stands behind them. */
 	if (prio > task->prio) {
 		struct rt_task *next = take_next(c);
 
-		queue_head(&c->queue[task->prio], task);
+		if (c->slice_end > sim_now(c->exec->sim)) {
+			task->slice_left = c->slice_end - sim_now(c->exec->sim);
+			queue_head(&c->queue[task->prio], task);
+		} else {
+			queue_tail(&c->queue[task->prio], task);
+		}
 		switch_to(c, next, false);
 	} else {
 		queue_tail(&c->queue[task->prio], task);

@@ -206,7 +206,14 @@ int lab_napi_create(struct rt *rt, const struct rt_task_attr *attr, int weight,
 
 void lab_napi_destroy(struct rt *rt, struct rt_napi *napi)
 {
-	lab_cpu_unraise(&napi->kick);
-	list_remove(napi->cpu, napi);
+	for (;;) {
+		lab_cpu_unraise(&napi->kick);
+		lab_cpu_await(napi->exec, &napi->kick.running);
+		list_remove(napi->cpu, napi);
+		if (!napi->polling)
+			break;
+		/* A poll that is under way may put it on the list again. */
+		lab_cpu_await(napi->exec, &napi->polling);
+	}
 	free(napi);
 }

@@ -12,8 +12,9 @@
 
 #define SPARE_BUFFERS 4096        /* of a host, beside what its rings hold */
 #define LINK_WAIT_NS  10000000ull /* until a link must be up */
-#define DRAIN_NS      1000000ull  /* a look at what is still in flight */
-#define DRAIN_LOOKS   200
+#define LINK_STEP_NS  20000ull
+#define DRAIN_NS      100000ull /* a look at what is still in flight */
+#define DRAIN_LOOKS   2000
 
 static const char *const chip_params[] = {
 	"tx",
@@ -26,6 +27,15 @@ static const char *const chip_params[] = {
 	"defer-hard-irqs",
 	"gro-flush-timeout",
 	"moderation",
+	"watchdog",
+	"buffer-bytes",
+	"fault-lost-irq-ppm",
+	"fault-late-ppm",
+	"fault-late-for",
+	"fault-flap-at",
+	"fault-flap-for",
+	"fault-flap-every",
+	"fault-hang-at",
 	NULL,
 };
 
@@ -45,9 +55,8 @@ static int check_params(const struct lab_scenario *s, const struct lab_params *p
 	return 0;
 }
 
-/* The number under `name`, or `otherwise`. -EINVAL when it is no number. */
-static int param(const struct lab_params *params, const char *name, uint64_t otherwise,
-		 uint32_t *out, struct ho_err *err)
+int lab_stage_param(const struct lab_params *params, const char *name, uint64_t otherwise,
+		    uint32_t *out, struct ho_err *err)
 {
 	const struct lab_param *p = lab_params_get(params, name);
 
@@ -58,6 +67,17 @@ static int param(const struct lab_params *params, const char *name, uint64_t oth
 		return ho_err_set(err, -EINVAL, "%s: '%s' is not a number that is possible", name,
 				  p->text);
 	*out = (uint32_t)p->value;
+	return 0;
+}
+
+int lab_stage_time(const struct lab_params *params, const char *name, uint64_t *ns,
+		   struct ho_err *err)
+{
+	const struct lab_param *p = lab_params_get(params, name);
+
+	*ns = 0;
+	if (p && ho_parse_time_ns(p->text, ns, err) < 0)
+		return ho_err_prefix(err, "%s", name);
 	return 0;
 }
 
@@ -79,8 +99,8 @@ static int build_host(struct lab_stage *stage, unsigned index, struct ho_err *er
 {
 	const struct lab_host_spec *spec = &stage->scenario->hosts[index];
 	struct lab_stage_host *h = &stage->host[index];
-	struct pk_arena_config arena = { .buffers = SPARE_BUFFERS, .no_huge = true };
-	uint32_t rx, tx;
+	struct pk_arena_config arena = { .buffers = SPARE_BUFFERS, .sparse = true };
+	uint32_t rx, tx, bytes, longest = 0;
 	int rc;
 
 	h->spec = spec;
@@ -89,11 +109,20 @@ static int build_host(struct lab_stage *stage, unsigned index, struct ho_err *er
 	for (unsigned c = 0; c < spec->chips_count; c++) {
 		const struct lab_chip_spec *chip = &spec->chips[c];
 
-		if (param(&chip->params, "rx", 512, &rx, err) < 0 ||
-		    param(&chip->params, "tx", 512, &tx, err) < 0)
+		if (lab_stage_param(&chip->params, "rx", 512, &rx, err) < 0 ||
+		    lab_stage_param(&chip->params, "tx", 512, &tx, err) < 0 ||
+		    lab_stage_param(&chip->params, "buffer-bytes", 0, &bytes, err) < 0)
 			return lab_scenario_blame(stage->scenario, err, "hosts/%u/chips/%u", index,
 						  c);
+		longest = HO_MAX(longest, bytes);
 		arena.buffers += (chip->queues ? chip->queues : 1) * (rx + tx);
+	}
+	if (longest > 65000)
+		return ho_err_set(err, -EINVAL, "buffer-bytes %u: at most 65000", longest);
+	if (longest) {
+		/* An odd multiple of a cache line. */
+		arena.stride_bytes = HO_ALIGN_UP(longest + PK_HEADROOM_BYTES, HO_CACHE_LINE);
+		arena.stride_bytes |= HO_CACHE_LINE;
 	}
 	rc = lab_exec_create(stage->sim, spec->name, &spec->profile->machine, stage->trace, &h->rt,
 			     err);
@@ -121,28 +150,79 @@ static int build_rx_mode(struct lab_stage *stage, struct lab_stage_chip *c, unsi
 	};
 
 	c->sink[queue].rt = c->host->rt;
-	if (param(&spec->params, "weight", 0, &weight, err) < 0 ||
-	    param(&spec->params, "tx-limit", 0, &tx_limit, err) < 0 ||
-	    param(&spec->params, "defer-hard-irqs", 0, &defer, err) < 0 ||
-	    param(&spec->params, "gro-flush-timeout", 0, &flush, err) < 0)
+	if (lab_stage_param(&spec->params, "weight", 0, &weight, err) < 0 ||
+	    lab_stage_param(&spec->params, "tx-limit", 0, &tx_limit, err) < 0 ||
+	    lab_stage_param(&spec->params, "defer-hard-irqs", 0, &defer, err) < 0 ||
+	    lab_stage_param(&spec->params, "gro-flush-timeout", 0, &flush, err) < 0)
 		return -EINVAL;
 	config.weight = (int)weight;
 	config.tx_limit = tx_limit;
 	config.defer_hard_irqs = defer;
 	config.gro_flush_timeout_ns = flush;
 	mac_bql_init(&c->bql[queue], c->port->txq[queue], bql && bql->value);
+	mac_txshare_init(&c->share[queue], &c->bql[queue]);
 	config.bql = &c->bql[queue];
 	if (lab_work_receives(stage->scenario, c->host->index, c->index, queue)) {
-		/* The receiver polls or arms the queue itself. */
+		/* The receiver polls or arms the queue itself; who sends there cleans. */
 		int rc = pk_cache_create(c->host->arena, &c->receiver_cache[queue], err);
 
+		if (rc == 0)
+			rc = pk_cache_create(c->host->arena, &c->clean_cache[queue], err);
 		if (rc == 0) {
 			port_bind_rx(c->port, queue, c->receiver_cache[queue]);
-			port_bind_tx(c->port, queue, c->receiver_cache[queue]);
+			port_bind_tx(c->port, queue, c->clean_cache[queue]);
 		}
 		return rc;
 	}
 	return mac_rx_open(&config, &c->rx[queue], err);
+}
+
+static int read_faults(struct lab_stage *stage, struct lab_stage_chip *c, struct ho_err *err)
+{
+	const struct lab_params *params = &c->spec->params;
+	struct lab_fault_config *f = &c->fault_config;
+	uint64_t late, flap_at, flap_for, flap_every, hang_at;
+
+	if (lab_stage_param(params, "fault-lost-irq-ppm", 0, &f->lose_irq_ppm, err) < 0 ||
+	    lab_stage_param(params, "fault-late-ppm", 0, &f->late_ppm, err) < 0 ||
+	    lab_stage_time(params, "fault-late-for", &late, err) < 0 ||
+	    lab_stage_time(params, "fault-flap-at", &flap_at, err) < 0 ||
+	    lab_stage_time(params, "fault-flap-for", &flap_for, err) < 0 ||
+	    lab_stage_time(params, "fault-flap-every", &flap_every, err) < 0 ||
+	    lab_stage_time(params, "fault-hang-at", &hang_at, err) < 0)
+		return -EINVAL;
+	if ((f->late_ppm != 0) != (late != 0))
+		return ho_err_set(err, -EINVAL,
+				  "fault-late-ppm and fault-late-for need each other");
+	if ((flap_at != 0) != (flap_for != 0) || (flap_every && !flap_at))
+		return ho_err_set(err, -EINVAL, "fault-flap-at and fault-flap-for need each other");
+	if (flap_at && !c->wire)
+		return ho_err_set(err, -EINVAL, "fault-flap-at: there is no wire that could fail");
+	f->seed = stage->scenario->seed + stage->n_chips;
+	f->late_ps = late * SIM_PS_PER_NS;
+	f->flap_at = flap_at * SIM_PS_PER_NS;
+	f->flap_for = flap_for * SIM_PS_PER_NS;
+	f->flap_every = flap_every * SIM_PS_PER_NS;
+	f->hang_at = hang_at * SIM_PS_PER_NS;
+	c->faulty = f->lose_irq_ppm || f->late_ppm || f->flap_at || f->hang_at;
+	return 0;
+}
+
+/* Times of faults count from the moment at which the workloads start. */
+static void start_faults(struct lab_stage *stage)
+{
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		struct lab_stage_chip *c = &stage->chip[i];
+		sim_ps now = sim_now(stage->sim);
+
+		if (!c->faulty)
+			continue;
+		if (c->fault_config.flap_at)
+			c->fault_config.flap_at += now;
+		if (c->fault_config.hang_at)
+			c->fault_config.hang_at += now;
+		lab_fault_start(&c->fault, &c->fault_config, c->chip);
+	}
 }
 
 static int open_driver(struct lab_stage *stage, struct lab_stage_chip *c, const char *name,
@@ -153,10 +233,12 @@ static int open_driver(struct lab_stage *stage, struct lab_stage_chip *c, const 
 	struct nic_ixgbe_config nc = { .name = name, .promiscuous = true, .watchdog_cpu = -1 };
 	int rc;
 
-	if (param(&spec->params, "rx", 512, &c->rx_ring, err) < 0 ||
-	    param(&spec->params, "tx", 512, &c->tx_ring, err) < 0 ||
-	    param(&spec->params, "rx-usecs", 1, &c->rx_usecs, err) < 0 ||
-	    param(&spec->params, "mtu", 1500, &nc.mtu, err) < 0)
+	if (lab_stage_param(&spec->params, "rx", 512, &c->rx_ring, err) < 0 ||
+	    lab_stage_param(&spec->params, "tx", 512, &c->tx_ring, err) < 0 ||
+	    lab_stage_param(&spec->params, "rx-usecs", 1, &c->rx_usecs, err) < 0 ||
+	    lab_stage_param(&spec->params, "mtu", 1500, &nc.mtu, err) < 0 ||
+	    lab_stage_time(&spec->params, "watchdog", &nc.watchdog_ns, err) < 0 ||
+	    read_faults(stage, c, err) < 0)
 		return -EINVAL;
 	config.queues = c->queues = spec->queues ? spec->queues : 1;
 	config.rx_ring = c->rx_ring;
@@ -253,7 +335,7 @@ static int start_ports(struct lab_stage *stage, struct ho_err *err)
 		if (rc < 0)
 			return rc;
 	}
-	for (uint64_t ns = 0; ns < LINK_WAIT_NS; ns += LINK_WAIT_NS / 100) {
+	for (uint64_t ns = 0; ns < LINK_WAIT_NS; ns += LINK_STEP_NS) {
 		unsigned up = 0;
 
 		for (unsigned i = 0; i < stage->n_chips; i++)
@@ -261,7 +343,7 @@ static int start_ports(struct lab_stage *stage, struct ho_err *err)
 			      stage->chip[i].port->ops->link_up(stage->chip[i].port);
 		if (up == stage->n_chips)
 			return 0;
-		pass(stage, LINK_WAIT_NS / 100);
+		pass(stage, LINK_STEP_NS);
 	}
 	return ho_err_set(err, -EPROTO, "a link did not come up within %llu ms",
 			  LINK_WAIT_NS / 1000000);
@@ -283,8 +365,11 @@ int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario
 		return ho_err_set(err, rc, "out of memory for the event queue");
 	for (unsigned w = 0; rc == 0 && w < scenario->wires_count; w++)
 		rc = build_wire(stage, w, err);
-	for (unsigned h = 0; rc == 0 && h < scenario->hosts_count; h++) {
+	/* All hosts before the first chip, whose reset takes time: clocks that began at different
+	 * moments would disagree, and delays from host to host be wrong by that. */
+	for (unsigned h = 0; rc == 0 && h < scenario->hosts_count; h++)
 		rc = build_host(stage, h, err);
+	for (unsigned h = 0; rc == 0 && h < scenario->hosts_count; h++) {
 		for (unsigned c = 0; rc == 0 && c < scenario->hosts[h].chips_count; c++) {
 			rc = build_chip(stage, h, c, err);
 			if (rc < 0)
@@ -310,17 +395,63 @@ int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario
 		rc = start_ports(stage, err);
 	for (unsigned w = 0; rc == 0 && w < stage->n_work; w++)
 		rc = lab_work_start(&stage->work[w], err);
+	if (rc == 0)
+		start_faults(stage);
 	return rc;
+}
+
+static uint64_t in_flight_of(const struct lab_stage_chip *c)
+{
+	uint64_t n = 0;
+
+	for (unsigned q = 0; q < c->queues; q++)
+		n += port_tx_in_flight(c->port->txq[q]);
+	return n;
+}
+
+static uint64_t received(const struct lab_stage_chip *c)
+{
+	uint64_t n = 0;
+
+	for (unsigned q = 0; q < c->queues; q++)
+		n += ho_ctr_read(&c->port->rxq[q]->ctr.packets);
+	return n;
+}
+
+static void watch(void *arg)
+{
+	struct lab_stage *stage = arg;
+	sim_ps now = sim_now(stage->sim);
+
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		struct lab_stage_chip *c = &stage->chip[i];
+		uint64_t done = received(c);
+
+		for (unsigned q = 0; q < c->queues; q++)
+			done += ho_ctr_read(&c->port->txq[q]->ctr.packets);
+		if (done != c->seen_done || !in_flight_of(c)) {
+			c->seen_done = done;
+			c->seen_at = now;
+		}
+		c->longest_stall = HO_MAX(c->longest_stall, now - c->seen_at);
+	}
+	sim_schedule(stage->sim, &stage->watch, now + LAB_STAGE_WATCH);
+}
+
+void lab_stage_watch(struct lab_stage *stage)
+{
+	sim_event_init(&stage->watch, watch, stage);
+	for (unsigned i = 0; i < stage->n_chips; i++)
+		stage->chip[i].seen_at = sim_now(stage->sim);
+	sim_schedule(stage->sim, &stage->watch, sim_now(stage->sim) + LAB_STAGE_WATCH);
 }
 
 static uint64_t in_flight(const struct lab_stage *stage)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < stage->n_chips; i++) {
-		for (unsigned q = 0; q < stage->chip[i].queues; q++)
-			n += port_tx_in_flight(stage->chip[i].port->txq[q]);
-	}
+	for (unsigned i = 0; i < stage->n_chips; i++)
+		n += in_flight_of(&stage->chip[i]);
 	for (unsigned w = 0; w < stage->n_wires; w++) {
 		for (unsigned e = 0; e < 2; e++) {
 			struct lab_wire_stats s;
@@ -332,6 +463,24 @@ static uint64_t in_flight(const struct lab_stage *stage)
 	return n;
 }
 
+/* Frames that a chip has from its wire, and no user has yet. */
+static uint64_t not_taken(const struct lab_stage *stage)
+{
+	uint64_t left = 0;
+
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		const struct lab_stage_chip *c = &stage->chip[i];
+		struct lab_i82599_counters n;
+
+		lab_i82599_counters(c->chip, &n);
+		left += n.rx_frames - n.rx_off - n.rx_error - n.rx_filtered - n.rx_missed -
+			n.rx_no_descriptor - n.rx_queue_off - n.rx_lost - received(c);
+		for (unsigned q = 0; q < c->queues; q++)
+			left -= port_drops_sum(c->port->rxq[q]->ctr.drops);
+	}
+	return left;
+}
+
 void lab_stage_stop(struct lab_stage *stage)
 {
 	/* Senders first; then what they sent must arrive before anybody stops to receive. */
@@ -339,9 +488,13 @@ void lab_stage_stop(struct lab_stage *stage)
 		if (stage->work[w].spec->kind != LAB_WORK_RECV)
 			lab_work_stop(&stage->work[w]);
 	}
-	for (unsigned i = 0; i < DRAIN_LOOKS && in_flight(stage); i++)
+	for (unsigned i = 0; i < DRAIN_LOOKS; i++) {
+		for (unsigned w = 0; w < stage->n_work; w++)
+			lab_work_reap(&stage->work[w]);
+		if (i && !in_flight(stage) && !not_taken(stage))
+			break;
 		pass(stage, DRAIN_NS);
-	pass(stage, DRAIN_NS);
+	}
 	for (unsigned w = 0; w < stage->n_work; w++)
 		lab_work_stop(&stage->work[w]);
 	for (unsigned i = 0; i < stage->n_chips; i++) {
@@ -352,6 +505,7 @@ void lab_stage_stop(struct lab_stage *stage)
 	}
 	for (unsigned i = 0; i < stage->n_chips; i++)
 		port_stop(stage->chip[i].port);
+	sim_cancel(stage->sim, &stage->watch);
 }
 
 void lab_stage_free(struct lab_stage *stage)
@@ -378,9 +532,11 @@ void lab_stage_free(struct lab_stage *stage)
 		for (unsigned q = 0; q < LAB_STAGE_QUEUES; q++) {
 			mac_rx_close(c->rx[q]);
 			pk_cache_destroy(c->receiver_cache[q]);
+			pk_cache_destroy(c->clean_cache[q]);
 		}
 		if (c->bus)
 			c->bus->ops->close(c->bus);
+		lab_fault_stop(&c->fault);
 		lab_chip_destroy(c->chip);
 		lab_pci_destroy(c->pci);
 	}

@@ -7,10 +7,12 @@
 #define HOLDOFF_LAB_STAGE_H
 
 #include "lab/bus.h"
+#include "lab/fault.h"
 #include "lab/pci.h"
 #include "lab/run.h"
 #include "lab/wire.h"
 #include "mac/rxmode.h"
+#include "mac/txshare.h"
 #include "traffic/pktgen.h"
 #include "traffic/receiver.h"
 #include "traffic/sender.h"
@@ -41,8 +43,15 @@ struct lab_stage_chip {
 	uint32_t rx_ring, tx_ring, rx_usecs;
 	struct mac_rx *rx[LAB_STAGE_QUEUES]; /* NULL where a receiver polls by itself */
 	struct mac_bql bql[LAB_STAGE_QUEUES];
+	struct mac_txshare share[LAB_STAGE_QUEUES]; /* for the senders of the queue */
 	struct lab_stage_sink sink[LAB_STAGE_QUEUES];
-	struct pk_cache *receiver_cache[LAB_STAGE_QUEUES]; /* of those */
+	/* of those: the receiver's, and that of who cleans */
+	struct pk_cache *receiver_cache[LAB_STAGE_QUEUES], *clean_cache[LAB_STAGE_QUEUES];
+	bool faulty; /* something goes wrong in the chip on purpose */
+	struct lab_fault_config fault_config;
+	struct lab_fault fault;
+	uint64_t seen_done; /* of lab_stage_watch: frames sent and received, and since when */
+	sim_ps seen_at, longest_stall;
 };
 
 struct lab_stage_host {
@@ -60,6 +69,7 @@ struct lab_stage_work {
 	/* one of these, by kind */
 	struct tr_pktgen *pktgen;
 	struct tr_sender *sender;
+	struct mac_txseat *seat;
 	struct tr_receiver *receiver;
 	/* and what the engine's sender needs */
 	struct tr_spec *frames;
@@ -78,6 +88,7 @@ struct lab_stage {
 	struct lab_wire *wire[LAB_RUN_CHIPS];
 	struct lab_stage_chip chip[LAB_RUN_CHIPS];
 	struct lab_stage_work work[LAB_RUN_WORKLOADS];
+	struct sim_event watch;
 };
 
 /* Builds everything up to started ports and, with links up, running workloads. On failure what
@@ -86,14 +97,34 @@ int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario
 		    struct lab_trace *trace, struct ho_err *err);
 /* Ends workloads and rx-modes and lets what is in flight come to rest: counters are final. */
 void lab_stage_stop(struct lab_stage *stage);
+/* From now on a look every LAB_STAGE_WATCH at how long a chip with frames in its transmit rings has
+ * brought nothing to an end. */
+#define LAB_STAGE_WATCH (50 * SIM_PS_PER_US)
+void lab_stage_watch(struct lab_stage *stage);
 /* Frees all; accepts a stage that was built in part. */
 void lab_stage_free(struct lab_stage *stage);
+
+/* A parameter as a number; `otherwise` if it is not given. -EINVAL when it is no number. */
+int lab_stage_param(const struct lab_params *params, const char *name, uint64_t otherwise,
+		    uint32_t *out, struct ho_err *err);
+/* A parameter that is a time with unit; 0 if it is not given. */
+int lab_stage_time(const struct lab_params *params, const char *name, uint64_t *ns,
+		   struct ho_err *err);
+
+/* What must hold at the end of any run, after lab_stage_stop (check.c): 0, or -EPROTO. */
+int lab_stage_check(struct lab_stage *stage, struct ho_err *err);
+/* The same at any moment: each CPU's times sum to the time passed. */
+int lab_stage_check_cpus(const struct lab_stage *stage, struct ho_err *err);
+/* The port's own counter of that name; 0 if there is none. */
+uint64_t lab_stage_stat(struct port *port, const char *name);
 
 /* Workloads (work.c). */
 int lab_work_create(struct lab_stage *stage, struct lab_stage_work *work, struct ho_err *err);
 int lab_work_start(struct lab_stage_work *work, struct ho_err *err);
 void lab_work_stop(struct lab_stage_work *work);
 void lab_work_free(struct lab_stage_work *work);
+/* A sender that cleans its queue itself and has ended still takes back what it sent. */
+void lab_work_reap(struct lab_stage_work *work);
 /* Does a workload take the received frames of this pair itself? */
 bool lab_work_receives(const struct lab_scenario *scenario, unsigned host, unsigned chip,
 		       unsigned queue);

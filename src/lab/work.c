@@ -7,15 +7,20 @@
 #include <string.h>
 
 #include "lab/stage.h"
+#include "traffic/tso.h"
 
 /* The fields of a frame that a scenario may set are those of `gen`. */
-static int read_frames(struct lab_stage_work *work, struct ho_err *err)
+static int read_frames(struct lab_stage_work *work, uint32_t *mss, struct ho_err *err)
 {
 	struct tr_stream_text stream = { .size = work->spec->sizes };
 	struct tr_spec_text text = { .streams = &stream, .n_streams = 1 };
 	struct tr_spec_info info;
+	uint32_t tso, longest = work->chip->port->max_frame;
 	int rc;
 
+	if (lab_stage_param(&work->spec->params, "tso", 0, &tso, err) < 0 ||
+	    lab_stage_param(&work->spec->params, "mss", 1460, mss, err) < 0)
+		return -EINVAL;
 	for (unsigned i = 0; i < work->spec->params.n; i++) {
 		const struct lab_param *p = &work->spec->params.param[i];
 		const struct tr_stream_field *field = tr_stream_fields;
@@ -24,32 +29,50 @@ static int read_frames(struct lab_stage_work *work, struct ho_err *err)
 			*(p->name[1] == 't' ? &text.stamp : &text.seed) = p->text;
 			continue;
 		}
+		if (!strcmp(p->name, "tso") || !strcmp(p->name, "mss"))
+			continue;
 		while (field->key && strcmp(field->key, p->name))
 			field++;
 		if (!field->key)
 			return ho_err_set(err, -EINVAL,
 					  "there is no parameter '%s' here; the fields of a frame, "
-					  "seed and stamp are parameters of a generator",
+					  "seed, stamp, tso and mss are parameters of a generator",
 					  p->name);
 		*(const char **)((char *)&stream + field->offset) = p->text;
+	}
+	if (!tso) {
+		*mss = 0;
+	} else if (!stream.proto || strcmp(stream.proto, "tcp")) {
+		return ho_err_set(err, -EINVAL, "tso needs TCP frames: proto: tcp");
+	} else {
+		longest = PK_FRAME_MAX_BYTES; /* the chip cuts it */
 	}
 	rc = tr_spec_create(&text, &work->frames, err);
 	if (rc < 0)
 		return rc;
 	tr_spec_info(work->frames, &info);
 	work->frame_bytes = (uint32_t)lround(info.mean_bytes);
-	return tr_spec_fits(work->frames, work->chip->port->max_frame, work->chip->port->name, err);
+	return tr_spec_fits(work->frames, longest, work->chip->port->name, err);
 }
 
 static int create_sender(struct lab_stage_work *work, struct ho_err *err)
 {
-	struct tr_sender_config config = { .rt = work->host->rt,
-					   .txq = work->chip->port->txq[work->spec->queue] };
-	int rc = read_frames(work, err);
+	struct tr_sender_config config = { .rt = work->host->rt };
+	struct lab_stage_chip *chip = work->chip;
+	uint32_t mss;
+	int rc = read_frames(work, &mss, err);
 
 	if (rc < 0)
 		return rc;
+	work->seat =
+		mac_txshare_seat(&chip->share[work->spec->queue], !chip->rx[work->spec->queue]);
+	if (!work->seat)
+		return ho_err_set(err, -EINVAL, "more than %u senders on queue %u of %s",
+				  MAC_TXSHARE_SEATS, work->spec->queue, work->spec->chip);
+	config.txq = &work->seat->q;
 	rc = tr_source_create(work->frames, 0, 1, &work->source, err);
+	if (rc == 0 && mss)
+		rc = tr_tso_create(work->source, mss, &work->source, err);
 	if (rc < 0)
 		return rc;
 	rc = pk_cache_create(work->host->arena, &work->cache, err);
@@ -104,6 +127,29 @@ static int create_pktgen(struct lab_stage_work *work, struct ho_err *err)
 	return tr_pktgen_create(&config, &work->pktgen, err);
 }
 
+/* pktgen goes past the senders' turns, and needs somebody who cleans what it sent; two receivers
+ * would take each other's frames. */
+static int check_alone(const struct lab_stage_work *work, struct ho_err *err)
+{
+	const struct lab_host_spec *host = work->host->spec;
+
+	for (unsigned i = 0; i < host->workloads_count; i++) {
+		const struct lab_workload_spec *other = &host->workloads[i];
+
+		if (other == work->spec || other->chip_index != work->spec->chip_index ||
+		    other->queue != work->spec->queue)
+			continue;
+		if (work->spec->kind == LAB_WORK_PKTGEN)
+			return ho_err_set(err, -EINVAL,
+					  "pktgen must be alone on queue %u of %s; %s uses it too",
+					  other->queue, other->chip, other->name);
+		if (work->spec->kind == LAB_WORK_RECV && other->kind == LAB_WORK_RECV)
+			return ho_err_set(err, -EINVAL, "%s receives from queue %u of %s already",
+					  other->name, other->queue, other->chip);
+	}
+	return 0;
+}
+
 int lab_work_create(struct lab_stage *stage, struct lab_stage_work *work, struct ho_err *err)
 {
 	unsigned i = 0;
@@ -115,6 +161,8 @@ int lab_work_create(struct lab_stage *stage, struct lab_stage_work *work, struct
 	if (work->spec->queue >= work->chip->queues)
 		return ho_err_set(err, -EINVAL, "queue %u of %s, which has %u", work->spec->queue,
 				  work->spec->chip, work->chip->queues);
+	if (check_alone(work, err) < 0)
+		return -EINVAL;
 	switch (work->spec->kind) {
 	case LAB_WORK_PKTGEN:
 		return create_pktgen(work, err);
@@ -131,7 +179,9 @@ int lab_work_create(struct lab_stage *stage, struct lab_stage_work *work, struct
 
 int lab_work_start(struct lab_stage_work *work, struct ho_err *err)
 {
-	struct rt_task_attr attr = { .name = work->spec->name, .cpu = (int)work->spec->cpu };
+	struct rt_task_attr attr = { .name = work->spec->name,
+				     .cpu = (int)work->spec->cpu,
+				     .prio = RT_PRIO_NORMAL };
 	struct rt *rt = work->host->rt;
 
 	if (work->pktgen)
@@ -156,6 +206,14 @@ void lab_work_stop(struct lab_stage_work *work)
 		tr_stop_ask(&work->receiver->stop);
 	rt_join(work->host->rt, work->task);
 	work->task = NULL;
+	if (work->seat)
+		mac_txseat_leave(work->seat);
+}
+
+void lab_work_reap(struct lab_stage_work *work)
+{
+	if (work->seat && !work->task)
+		port_reap(&work->seat->q);
 }
 
 void lab_work_free(struct lab_stage_work *work)

@@ -29,7 +29,7 @@ struct pk_pool {
 	uint32_t buf[];
 };
 
-static void *map_memfd(size_t bytes, bool huge, int *fd_out)
+static void *map_memfd(size_t bytes, bool huge, bool sparse, int *fd_out)
 {
 	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB | MFD_HUGE_2MB : 0);
 	int fd = memfd_create("holdoff-arena", flags);
@@ -41,7 +41,8 @@ static void *map_memfd(size_t bytes, bool huge, int *fd_out)
 		goto fail;
 	/* MAP_POPULATE on a huge-page memfd reserves the pages now: a later fault cannot kill us.
 	 */
-	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (sparse ? 0 : MAP_POPULATE),
+		    fd, 0);
 	if (base == MAP_FAILED)
 		goto fail;
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK);
@@ -84,8 +85,8 @@ int pk_arena_create(const struct pk_arena_config *config, struct pk_arena **out,
 	arena->stride_bytes = stride;
 	arena->buffers = buffers;
 	arena->size_bytes = HO_ALIGN_UP((size_t)buffers * stride, HUGE_PAGE_BYTES);
-	if (!config || !config->no_huge) {
-		arena->base = map_memfd(arena->size_bytes, true, &arena->memfd);
+	if (!config || !(config->no_huge || config->sparse)) {
+		arena->base = map_memfd(arena->size_bytes, true, false, &arena->memfd);
 		arena->huge = arena->base != NULL;
 		if (!arena->huge)
 			ho_verbose("no %zu free huge pages of 2 MB: packet buffers use normal "
@@ -94,7 +95,8 @@ int pk_arena_create(const struct pk_arena_config *config, struct pk_arena **out,
 				   arena->size_bytes / HUGE_PAGE_BYTES);
 	}
 	if (!arena->base)
-		arena->base = map_memfd(arena->size_bytes, false, &arena->memfd);
+		arena->base = map_memfd(arena->size_bytes, false, config && config->sparse,
+					&arena->memfd);
 	if (!arena->base) {
 		rc = -errno;
 		ho_err_set(err, rc, "cannot map %zu MB for %u packet buffers: %s",

@@ -36,6 +36,8 @@ struct pk_arena_config {
 	uint32_t buffers;      /* how many; 0 = 65536 */
 	uint32_t stride_bytes; /* 0 = PK_STRIDE_BYTES; an odd multiple of 64 */
 	bool no_huge;          /* do not even try huge pages */
+	bool sparse;           /* pages come when they are touched: for the lab, where a ring is
+	                          often far larger than what a run needs; implies no_huge */
 };
 
 struct pk_arena {

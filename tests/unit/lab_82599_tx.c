@@ -610,6 +610,77 @@ static void late_write_backs_come(void **state)
 	rig_free(r);
 }
 
+static unsigned write_backs(struct rig *r)
+{
+	struct lab_i82599_counters n;
+
+	lab_i82599_counters(r->chip, &n);
+	return (unsigned)n.tx_writebacks;
+}
+
+/* Frames done at once are written back in multiples of WTHRESH; the rest waits for more. */
+static void write_backs_are_whole_batches(void **state)
+{
+	struct rig *r = rig_new();
+	struct lab_i82599_counters n;
+	struct lab_fault fault;
+
+	rig_tx(r, 512, 8);
+	fill(r, 60);
+	/* The write-backs stand still while 20 frames become done. */
+	lab_fault_start(&fault,
+			&(struct lab_fault_config){
+				.seed = 1, .late_ppm = 1000000, .late_ps = 50 * US },
+			r->chip);
+	for (unsigned i = 0; i < 20; i++)
+		tx_put(r, 0, 60, 60, EOP | RS, 0);
+	ring_tail(r);
+	rig_run(r, 30 * US);
+	assert_int_equal(write_backs(r), 0);
+	lab_fault_stop(&fault);
+	rig_run(r, 100 * US);
+	lab_i82599_counters(r->chip, &n);
+	assert_int_equal(n.tx_desc_done, 16);
+	assert_int_equal(n.tx_writebacks, 1);
+	assert_int_equal(tx_status(r, 15), 1);
+	assert_int_equal(tx_status(r, 16), 0);
+	rig_free(r);
+}
+
+static uint64_t memory_reads(struct rig *r)
+{
+	struct lab_pci_stats s;
+
+	lab_pci_stats(r->pci, &s);
+	return s.reads;
+}
+
+/* A tail that brings nothing new is no reason to read the ring; one descriptor is read as one. */
+static void nothing_waiting_is_not_fetched(void **state)
+{
+	struct rig *r = rig_new();
+	struct lab_i82599_counters n;
+	uint64_t reads;
+
+	rig_tx(r, 64, 0);
+	fill(r, 60);
+	reads = memory_reads(r);
+	wr(r, txq(0, 0x18), 0); /* an empty ring */
+	rig_run(r, 10 * US);
+	assert_int_equal(memory_reads(r), reads);
+	tx_put(r, 0, 60, 60, EOP | RS, 0);
+	ring_tail(r);
+	rig_run(r, 10 * US);
+	assert_int_equal(memory_reads(r), reads + 2); /* the descriptor and its data */
+	ring_tail(r);                                 /* the same once more */
+	rig_run(r, 10 * US);
+	lab_i82599_counters(r->chip, &n);
+	assert_int_equal(n.tx_desc_fetched, 1);
+	assert_int_equal(memory_reads(r), reads + 2);
+	assert_int_equal(r->frames, 1);
+	rig_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -636,6 +707,8 @@ int main(void)
 		cmocka_unit_test(a_hung_chip_needs_a_reset),
 		cmocka_unit_test(faults_are_drawn_and_counted),
 		cmocka_unit_test(late_write_backs_come),
+		cmocka_unit_test(write_backs_are_whole_batches),
+		cmocka_unit_test(nothing_waiting_is_not_fetched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

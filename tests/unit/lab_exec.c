@@ -522,6 +522,33 @@ static void test_time_slice(void **state)
 	check_sums();
 }
 
+/* Comes back more often than a turn lasts. */
+static void interferes(void *arg)
+{
+	for (unsigned i = 1; i <= 10; i++) {
+		rt_sleep_until(rt, (uint64_t)i * 3000000);
+		rt_spend(rt, RT_COST_POLL, 1);
+	}
+}
+
+/* Each time it is pushed aside a task would begin a new turn, and its equal never have one. */
+static void test_pushed_aside_does_not_renew_the_turn(void **state)
+{
+	struct worker a = { 'a', 20 * SIM_PS_PER_MS, 0 }, b = { 'b', 1 * SIM_PS_PER_MS, 0 };
+	struct rt_task *t[3];
+
+	order[0] = 0;
+	t[0] = spawn("h", 0, RT_PRIO_HIGH, interferes, NULL);
+	t[1] = spawn("a", 0, RT_PRIO_NORMAL, work, &a);
+	t[2] = spawn("b", 0, RT_PRIO_NORMAL, work, &b);
+	for (int i = 0; i < 3; i++)
+		rt_join(rt, t[i]);
+	assert_string_equal(order, "abBA");
+	/* a's turn of 4 ms, h's once, and b. */
+	assert_in_range(b.ended, 5 * SIM_PS_PER_MS, 5 * SIM_PS_PER_MS + 100 * US);
+	check_sums();
+}
+
 /* --- stopping ----------------------------------------------------------------------------- */
 
 static void until_stopped(void *arg)
@@ -1025,6 +1052,7 @@ int main(void)
 		CASE(test_priorities),
 		CASE(test_preempted_keeps_its_place),
 		CASE(test_time_slice),
+		CASE(test_pushed_aside_does_not_renew_the_turn),
 		CASE(test_stop),
 		CASE(test_deadlock_ends),
 		CASE(test_skipped_turns_are_exact),
