@@ -132,7 +132,8 @@ int cmd_sweep(int argc, char **argv, struct ho_err *err)
 		rc = o.merge ? merge(&sweep, &o, err) : run(&sweep, &o, err);
 		if (rc == 0)
 			rc = publish(&sweep, &o, err);
-		status = cmd_status_of(rc);
+		/* Unlike traffic that is ended, an interrupted grid is no result. */
+		status = rc == -EINTR ? CMD_FAILED : cmd_status_of(rc);
 		ms_sweep_fini(&sweep);
 	}
 	cmd_sweep_options_fini(&o);
