@@ -89,9 +89,9 @@ struct rt_task {
 	uint64_t turn_events;
 	sim_ps turn_user, turn_system; /* the CPU's accounts at turn_start */
 
-	sim_ps run;      /* without the present run */
+	sim_ps run;        /* without the present run */
 	sim_ps slice_left; /* of a task that was pushed aside: what its turn still has; 0 = all */
-	sim_ps run_base; /* the CPU's user + system at the start of the present run */
+	sim_ps run_base;   /* the CPU's user + system at the start of the present run */
 	uint64_t voluntary, involuntary;
 };
 
@@ -119,6 +119,7 @@ struct rt_napi {
 	void *arg;
 	int weight;
 	bool scheduled, polling, again;
+	bool dying;             /* is being destroyed: never polled again */
 	struct lab_source kick; /* schedules it on its CPU, from elsewhere */
 	char name[LAB_TASK_NAME];
 };

@@ -52,6 +52,8 @@ static void raise_softirq(struct lab_cpu *c)
 
 static void schedule_here(struct rt_napi *napi)
 {
+	if (napi->dying)
+		return;
 	if (napi->scheduled) {
 		napi->again = napi->polling;
 		return;
@@ -86,7 +88,7 @@ static int poll_first(struct lab_cpu *c)
 	done = napi->poll(napi->arg, napi->weight);
 	napi->polling = false;
 	list_remove(c, napi);
-	if (done >= napi->weight || napi->again)
+	if ((done >= napi->weight || napi->again) && !napi->dying)
 		list_append(c, napi);
 	else
 		napi->scheduled = false;
@@ -206,14 +208,11 @@ int lab_napi_create(struct rt *rt, const struct rt_task_attr *attr, int weight,
 
 void lab_napi_destroy(struct rt *rt, struct rt_napi *napi)
 {
-	for (;;) {
-		lab_cpu_unraise(&napi->kick);
-		lab_cpu_await(napi->exec, &napi->kick.running);
-		list_remove(napi->cpu, napi);
-		if (!napi->polling)
-			break;
-		/* A poll that is under way may put it on the list again. */
-		lab_cpu_await(napi->exec, &napi->polling);
-	}
+	/* From here on no poll begins; one that is under way, and its interrupt, must come back. */
+	napi->dying = true;
+	lab_cpu_unraise(&napi->kick);
+	lab_cpu_await(napi->exec, &napi->kick.running);
+	lab_cpu_await(napi->exec, &napi->polling);
+	list_remove(napi->cpu, napi);
 	free(napi);
 }
