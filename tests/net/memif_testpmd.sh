@@ -9,14 +9,14 @@
 #   loop        memif_peer     ->  testpmd io  ->  memif_peer
 #                                                    sent = received + TX-dropped of testpmd
 #
-#   PEER      our end (build/bench/memif_peer)
+#   PEER      our end (bench/memif_peer beside HOLDOFF)
 #   TESTPMD   dpdk-testpmd
 #   FRAMES    per case (10000000)
 #   LIMIT     seconds that a case may take (120)
 set -u
 trap '' PIPE
 top=$(cd "$(dirname "$0")/../.." && pwd)
-PEER=${PEER:-$top/build/bench/memif_peer}
+PEER=${PEER:-$(dirname "${HOLDOFF:-$top/build/holdoff}")/bench/memif_peer}
 TESTPMD=${TESTPMD:-dpdk-testpmd}
 FRAMES=${FRAMES:-10000000}
 LIMIT=${LIMIT:-120}
