@@ -7,13 +7,14 @@
 #   tests/run.sh asan       unit tests under AddressSanitizer and UBSan
 #   tests/run.sh tsan       threaded unit tests under ThreadSanitizer
 #   tests/run.sh net        tests/net: real programs, namespaces
+#   tests/run.sh guest      tests/guest: the kernel's NIC drivers in a QEMU guest
 #
 # A test passes with exit status 0, is skipped with 77 (its last line says why), fails with any
 # other. The output of one that failed is shown.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
-groups=${*:-unit asan tsan net}
+groups=${*:-unit asan tsan net guest}
 passed=0 failed=0 skipped=0
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
@@ -82,20 +83,20 @@ for group in $groups; do
 			TSAN_OPTIONS=halt_on_error=1 unit_tests build-tsan tsan "$tsan_tests" ||
 			build_failed tsan
 		;;
-	net)
+	net | guest)
 		if build build-test -Dwerror=true; then
 			export HOLDOFF=$top/build-test/holdoff
-			for script in tests/net/*.sh tests/net/*.py; do
+			for script in "tests/$group"/*.sh "tests/$group"/*.py; do
 				[ -x "$script" ] || continue
 				name=${script##*/}
-				run "net/${name%.*}" 420 "$top/$script"
+				run "$group/${name%.*}" 420 "$top/$script"
 			done
 		else
-			build_failed net
+			build_failed "$group"
 		fi
 		;;
 	*)
-		echo "tests/run.sh: no group '$group'; unit, asan, tsan and net exist" >&2
+		echo "tests/run.sh: no group '$group'; unit, asan, tsan, net and guest exist" >&2
 		exit 1
 		;;
 	esac
