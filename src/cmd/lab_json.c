@@ -95,6 +95,8 @@ static json_t *row_json(const struct ms_compare *c, const struct ms_compare_row 
 		const char *word = p->results[r].result;
 
 		json_object_set_new(object, key_of(word, key), value_json(v->simulated));
+		if (!p->results[r].column)
+			continue;
 		snprintf(key, sizeof(key), "published_%s", word);
 		json_object_set_new(object, key,
 				    v->published ? value_json(v->reference) : json_null());
@@ -203,6 +205,23 @@ static json_t *chip_json(const struct lab_chip_result *c)
 		"pci_down_busy", c->pci_down_busy, "drops", drops);
 }
 
+static void delay_json(json_t *object, const char *name, const struct lab_delay *d)
+{
+	const struct {
+		const char *word;
+		uint64_t value;
+	} values[] = { { "mean", d->mean_ns },
+		       { "p50", d->p50_ns },
+		       { "p99", d->p99_ns },
+		       { "max", d->max_ns } };
+	char key[64];
+
+	for (size_t i = 0; d->n && i < HO_ARRAY_LEN(values); i++) {
+		snprintf(key, sizeof(key), "%s_%s_ns", name, values[i].word);
+		json_object_set_new(object, key, json_integer((json_int_t)values[i].value));
+	}
+}
+
 static json_t *work_json(const struct lab_result *r, const struct lab_workload_result *w)
 {
 	json_t *object = json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:f}", "host", w->host_name,
@@ -216,14 +235,8 @@ static json_t *work_json(const struct lab_result *r, const struct lab_workload_r
 		json_object_set_new(object, "reordered", json_integer((json_int_t)w->reordered));
 		json_object_set_new(object, "duplicates", json_integer((json_int_t)w->duplicates));
 	}
-	if (w->latency_max_ns) {
-		json_object_set_new(object, "latency_p50_ns",
-				    json_integer((json_int_t)w->latency_p50_ns));
-		json_object_set_new(object, "latency_p99_ns",
-				    json_integer((json_int_t)w->latency_p99_ns));
-		json_object_set_new(object, "latency_max_ns",
-				    json_integer((json_int_t)w->latency_max_ns));
-	}
+	delay_json(object, "latency", &w->latency);
+	delay_json(object, "drain", &w->drain);
 	return object;
 }
 

@@ -12,6 +12,17 @@
 #include "cmd/session.h"
 #include "lab/trace.h"
 
+static void print_delay(const char *name, const struct lab_delay *d)
+{
+	char text[HO_UNIT_TEXT];
+
+	if (!d->n)
+		return;
+	printf("; %s %s", name, ho_format_ns((double)d->p50_ns, text));
+	printf(", 99 %% below %s", ho_format_ns((double)d->p99_ns, text));
+	printf(", at most %s", ho_format_ns((double)d->max_ns, text));
+}
+
 static void print_workloads(const struct lab_result *r)
 {
 	char text[HO_UNIT_TEXT];
@@ -27,11 +38,8 @@ static void print_workloads(const struct lab_result *r)
 		if (w->kind == LAB_WORK_RECV)
 			printf(", %llu lost, %llu out of order", (unsigned long long)w->lost,
 			       (unsigned long long)w->reordered);
-		if (w->latency_max_ns) {
-			printf("; latency %s", ho_format_ns((double)w->latency_p50_ns, text));
-			printf(", 99 %% below %s", ho_format_ns((double)w->latency_p99_ns, text));
-			printf(", at most %s", ho_format_ns((double)w->latency_max_ns, text));
-		}
+		print_delay("latency", &w->latency);
+		print_delay("in its queue", &w->drain);
 		printf("\n");
 	}
 }

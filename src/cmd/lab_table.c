@@ -39,6 +39,17 @@ void cmd_lab_wrap(FILE *out, const char *text, int indent, int width)
 		fputc('\n', out);
 }
 
+/* As wide as the widest of a column's cells, at least `least`. */
+static int width_of(const struct ms_compare *c, const char *column, int least)
+{
+	const struct lab_table *t = c->scenario->table;
+	unsigned k = (unsigned)lab_table_column(t, column);
+
+	for (unsigned i = 0; i < c->n_rows; i++)
+		least = HO_MAX(least, (int)strlen(lab_table_cell(t, c->row[i].row, k)));
+	return least;
+}
+
 static void print_rows(const struct ms_compare *c)
 {
 	const struct lab_scenario *s = c->scenario;
@@ -48,13 +59,16 @@ static void print_rows(const struct ms_compare *c)
 
 	ho_table_init(&table, stdout);
 	if (p->series_column)
-		ho_table_column(&table, p->series_column, -6);
+		ho_table_column(&table, p->series_column, -width_of(c, p->series_column, 6));
 	for (uint32_t i = 0; i < p->parameters_count; i++)
-		ho_table_column(&table, p->parameters[i].axis, 8);
+		ho_table_column(&table, p->parameters[i].axis,
+				width_of(c, p->parameters[i].column, 8));
 	for (unsigned r = 0; r < c->n_results; r++) {
-		ho_table_column(&table, "published", 10);
+		if (p->results[r].column)
+			ho_table_column(&table, "published", 10);
 		ho_table_column(&table, p->results[r].result, 10);
-		ho_table_column(&table, "error %", 7);
+		if (p->results[r].column)
+			ho_table_column(&table, "error %", 7);
 	}
 	ho_table_column(&table, "", -1);
 	ho_table_column(&table, "limit", -7);
@@ -75,16 +89,18 @@ static void print_rows(const struct ms_compare *c)
 		for (unsigned r = 0; r < c->n_results; r++) {
 			const struct ms_compare_value *v = &row->value[r];
 
-			ho_table_cell(
-				&table, "%s",
-				v->published
-					? value_text(v->reference - p->results[r].background, text)
-					: "-");
+			if (p->results[r].column)
+				ho_table_cell(&table, "%s",
+					      v->published
+						      ? value_text(v->reference -
+									   p->results[r].background,
+								   text)
+						      : "-");
 			ho_table_cell(&table, "%s", value_text(v->simulated, text));
 			if (v->published)
 				ho_table_cell(&table, "%+.2f%s", v->error_percent,
 					      v->exceeds ? "!" : "");
-			else
+			else if (p->results[r].column)
 				ho_table_cell(&table, "-");
 		}
 		ho_table_cell(&table, "%s", row->fitted ? "*" : "");

@@ -23,15 +23,7 @@ struct snapshot {
 	} wire[LAB_RUN_CHIPS];
 	struct lab_pci_stats pci[LAB_RUN_CHIPS];
 	struct lab_work_counts work[LAB_RUN_WORKLOADS];
-	struct ho_hist *latency[LAB_RUN_WORKLOADS]; /* of receivers, before the interval only */
 };
-
-static void snap_free(struct snapshot *s)
-{
-	for (unsigned w = 0; s && w < LAB_RUN_WORKLOADS; w++)
-		free(s->latency[w]);
-	free(s);
-}
 
 static void snap_chip(const struct lab_stage_chip *c, struct snapshot *s, unsigned i)
 {
@@ -63,7 +55,7 @@ static void snap_chip(const struct lab_stage_chip *c, struct snapshot *s, unsign
 	}
 }
 
-static struct snapshot *snap(const struct lab_stage *stage, bool delays)
+static struct snapshot *snap(const struct lab_stage *stage)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 
@@ -80,18 +72,6 @@ static struct snapshot *snap(const struct lab_stage *stage, bool delays)
 		snap_chip(&stage->chip[i], s, i);
 	for (unsigned w = 0; w < stage->n_work; w++)
 		s->work[w] = lab_work_counts(&stage->work[w]);
-	for (unsigned w = 0; delays && w < stage->n_work; w++) {
-		const struct tr_receiver *r = stage->work[w].receiver;
-
-		if (!r)
-			continue;
-		s->latency[w] = malloc(sizeof(*s->latency[w]));
-		if (!s->latency[w]) {
-			snap_free(s);
-			return NULL;
-		}
-		memcpy(s->latency[w], &r->latency_ns, sizeof(*s->latency[w]));
-	}
 	return s;
 }
 
@@ -173,6 +153,7 @@ static void between(const struct lab_stage *stage, const struct snapshot *a,
 			.host_name = work->host->spec->name,
 			.name = work->spec->name,
 			.kind = work->spec->kind,
+			.stamps = work->stamps,
 			.cpu = work->spec->cpu,
 			.chip = work->chip_index,
 			.frame_bytes = work->frame_bytes,
@@ -185,38 +166,42 @@ static void between(const struct lab_stage *stage, const struct snapshot *a,
 	}
 }
 
-/* The delays of the frames that arrived in the interval, now: the receivers' histograms less what
- * they held before. */
-static void delays(const struct lab_stage *stage, const struct snapshot *before,
-		   struct lab_result *out)
+/* Where a workload's delays are collected: of arrivals, or of its queue. */
+static struct ho_hist *delays_of(const struct lab_stage_work *work)
 {
-	for (unsigned w = 0; before && w < stage->n_work; w++) {
-		const struct tr_receiver *r = stage->work[w].receiver;
-		struct lab_workload_result *work = &out->workload[w];
-		struct ho_hist *h = before->latency[w];
-		unsigned low = HO_HIST_BUCKETS, high = 0;
+	return work->receiver ? &work->receiver->latency_ns : work->drain_ns;
+}
 
-		if (!r)
-			continue;
-		h->count = r->latency_ns.count - h->count;
-		h->sum = r->latency_ns.sum - h->sum;
-		for (unsigned i = 0; i < HO_HIST_BUCKETS; i++) {
-			h->bucket[i] = r->latency_ns.bucket[i] - h->bucket[i];
-			if (!h->bucket[i])
-				continue;
-			low = HO_MIN(low, i);
-			high = i;
-		}
-		if (!h->count)
-			continue;
-		/* Least and greatest are known to a bucket, unless they are those of all time. */
-		h->min = HO_MAX(r->latency_ns.min, ho_hist_bucket_low(low));
-		h->max = HO_MIN(r->latency_ns.max, ho_hist_bucket_low(high + 1) - 1);
-		work->stamped = h->count;
-		work->latency_mean_ns = (uint64_t)ho_hist_mean(h);
-		work->latency_p50_ns = ho_hist_quantile(h, 0.5);
-		work->latency_p99_ns = ho_hist_quantile(h, 0.99);
-		work->latency_max_ns = h->max;
+/* Of the interval, which begins now, and of nothing before it. */
+static void forget_delays(const struct lab_stage *stage)
+{
+	for (unsigned w = 0; w < stage->n_work; w++) {
+		struct ho_hist *h = delays_of(&stage->work[w]);
+
+		if (h)
+			ho_hist_init(h);
+	}
+}
+
+static struct lab_delay delay_of(const struct ho_hist *h)
+{
+	if (!h->count)
+		return (struct lab_delay){ 0 };
+	return (struct lab_delay){ .n = h->count,
+				   .mean_ns = (uint64_t)ho_hist_mean(h),
+				   .p50_ns = ho_hist_quantile(h, 0.5),
+				   .p99_ns = ho_hist_quantile(h, 0.99),
+				   .max_ns = h->max };
+}
+
+static void delays(const struct lab_stage *stage, struct lab_result *out)
+{
+	for (unsigned w = 0; w < stage->n_work; w++) {
+		const struct ho_hist *h = delays_of(&stage->work[w]);
+		struct lab_workload_result *work = &out->workload[w];
+
+		if (h)
+			*(stage->work[w].receiver ? &work->latency : &work->drain) = delay_of(h);
 	}
 }
 
@@ -290,18 +275,19 @@ int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct
 		goto free_stage;
 	lab_stage_watch(stage);
 	sim_run_until(stage->sim, sim_now(stage->sim) + scenario->warmup);
-	before = snap(stage, true);
+	before = snap(stage);
+	forget_delays(stage);
 	lab_trace_pause(trace, false, sim_now(stage->sim));
 	sim_run_until(stage->sim, sim_now(stage->sim) + scenario->duration);
 	lab_trace_pause(trace, true, sim_now(stage->sim));
-	after = snap(stage, false);
+	after = snap(stage);
 	if (!before || !after) {
 		rc = ho_err_set(err, -ENOMEM, "out of memory for a run's counters");
 		goto free_stage;
 	}
 	out->interval = after->at - before->at;
 	between(stage, before, after, out);
-	delays(stage, before, out);
+	delays(stage, out);
 	rc = lab_stage_check_cpus(stage, err);
 	if (rc < 0)
 		goto free_stage;
@@ -312,8 +298,8 @@ int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct
 	rc = lab_stage_check(stage, err);
 free_stage:
 	lab_stage_free(stage);
-	snap_free(before);
-	snap_free(after);
+	free(before);
+	free(after);
 	free(stage);
 	out->wall_seconds = real_seconds(CLOCK_MONOTONIC) - wall;
 	out->cpu_seconds = real_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
@@ -343,39 +329,106 @@ const struct lab_workload_result *lab_result_sender(const struct lab_result *res
 	return result->n_workloads ? &result->workload[0] : NULL;
 }
 
-/* The first workload that received stamped frames in the interval. */
-static const struct lab_workload_result *probed(const struct lab_result *result)
+/* The delays of the first workload that received stamped frames, and of the first that sent some:
+ * a probe is stamped, what it stands behind need not be. */
+static struct lab_delay arrival_of(const struct lab_result *result)
 {
 	for (unsigned w = 0; w < result->n_workloads; w++)
-		if (result->workload[w].stamped)
-			return &result->workload[w];
-	return NULL;
+		if (result->workload[w].latency.n)
+			return result->workload[w].latency;
+	return (struct lab_delay){ 0 };
+}
+
+static struct lab_delay drain_of(const struct lab_result *result)
+{
+	for (unsigned w = 0; w < result->n_workloads; w++)
+		if (result->workload[w].stamps && result->workload[w].drain.n)
+			return result->workload[w].drain;
+	return (struct lab_delay){ 0 };
+}
+
+/* A result's word, taken apart. */
+enum result_of { RESULT_PPS, RESULT_GBPS, RESULT_IRQS, RESULT_ARRIVAL, RESULT_DRAIN };
+
+static const struct {
+	const char *word; /* all of it, or what stands before the underscore */
+	enum result_of of;
+	bool delay;
+} result_words[] = {
+	{ "pps", RESULT_PPS, false },         { "gbps", RESULT_GBPS, false },
+	{ "irqs_per_s", RESULT_IRQS, false }, { "arrival_", RESULT_ARRIVAL, true },
+	{ "drain_", RESULT_DRAIN, true },
+};
+
+static const struct {
+	const char *word;
+	size_t offset;
+} delay_words[] = {
+	{ "mean_ns", offsetof(struct lab_delay, mean_ns) },
+	{ "p50_ns", offsetof(struct lab_delay, p50_ns) },
+	{ "p99_ns", offsetof(struct lab_delay, p99_ns) },
+	{ "max_ns", offsetof(struct lab_delay, max_ns) },
+};
+
+static int find_result(const char *word, enum result_of *of, size_t *offset, struct ho_err *err)
+{
+	for (size_t i = 0; i < HO_ARRAY_LEN(result_words); i++) {
+		size_t n = strlen(result_words[i].word);
+
+		*of = result_words[i].of;
+		*offset = 0;
+		if (!result_words[i].delay && !strcmp(word, result_words[i].word))
+			return 0;
+		if (!result_words[i].delay || strncmp(word, result_words[i].word, n))
+			continue;
+		for (size_t k = 0; k < HO_ARRAY_LEN(delay_words); k++) {
+			*offset = delay_words[k].offset;
+			if (!strcmp(word + n, delay_words[k].word))
+				return 0;
+		}
+	}
+	return ho_err_set(err, -EINVAL,
+			  "'%s' is not a result of a run; pps, gbps, irqs_per_s and arrival_ or "
+			  "drain_ with mean_ns, p50_ns, p99_ns or max_ns are",
+			  word);
+}
+
+int lab_result_check(const char *word, struct ho_err *err)
+{
+	enum result_of of;
+	size_t offset;
+
+	return find_result(word, &of, &offset, err);
 }
 
 int lab_result_value(const struct lab_result *result, const char *word, double *out,
 		     struct ho_err *err)
 {
 	const struct lab_workload_result *sender = lab_result_sender(result);
-	const struct lab_workload_result *probe = probed(result);
+	struct lab_delay delay;
+	enum result_of of;
+	size_t offset;
+	int rc = find_result(word, &of, &offset, err);
 
-	if (!strcmp(word, "pps"))
+	if (rc < 0)
+		return rc;
+	switch (of) {
+	case RESULT_PPS:
 		*out = sender ? lab_per_second(result, sender->packets) : 0;
-	else if (!strcmp(word, "gbps"))
+		return 0;
+	case RESULT_GBPS:
 		*out = sender ? lab_per_second(result, sender->bytes) * 8 / 1e9 : 0;
-	else if (!strcmp(word, "irqs_per_s"))
+		return 0;
+	case RESULT_IRQS:
 		*out = lab_per_second(result, result->chip[0].interrupts);
-	else if (!strcmp(word, "probe_mean_ns"))
-		*out = probe ? (double)probe->latency_mean_ns : 0;
-	else if (!strcmp(word, "probe_p50_ns"))
-		*out = probe ? (double)probe->latency_p50_ns : 0;
-	else if (!strcmp(word, "probe_p99_ns"))
-		*out = probe ? (double)probe->latency_p99_ns : 0;
-	else if (!strcmp(word, "probe_max_ns"))
-		*out = probe ? (double)probe->latency_max_ns : 0;
-	else
-		return ho_err_set(err, -EINVAL,
-				  "'%s' is not a result of a run; pps, gbps, irqs_per_s and "
-				  "probe_mean_ns, probe_p50_ns, probe_p99_ns, probe_max_ns are",
-				  word);
+		return 0;
+	case RESULT_ARRIVAL:
+		delay = arrival_of(result);
+		break;
+	case RESULT_DRAIN:
+		delay = drain_of(result);
+		break;
+	}
+	*out = (double)*(const uint64_t *)((const char *)&delay + offset);
 	return 0;
 }

@@ -46,17 +46,24 @@ struct lab_chip_result {
 	sim_ps longest_stall;
 };
 
+/* Of a number of frames in the interval; all 0 if there were none. */
+struct lab_delay {
+	uint64_t n, mean_ns, p50_ns, p99_ns, max_ns;
+};
+
 struct lab_workload_result {
 	unsigned host;
 	const char *host_name;
 	const char *name;
 	enum lab_workload_kind kind;
+	bool stamps;          /* gen: its frames carry the time */
 	unsigned cpu, chip;   /* chip: index into lab_result.chip */
 	uint32_t frame_bytes; /* mean, without FCS; 0 = unknown */
 	uint64_t packets, bytes;
 	double waiting; /* fraction of the interval in which it spun for a stopped or full ring */
-	uint64_t stamped; /* recv: frames with a stamp in the interval; their delay: */
-	uint64_t latency_mean_ns, latency_p50_ns, latency_p99_ns, latency_max_ns;
+	struct lab_delay latency; /* recv: from when a stamped frame was due until it came */
+	struct lab_delay drain;   /* gen: from when a frame was offered to its queue until the
+				     driver had its descriptors back */
 	uint64_t lost, reordered, duplicates; /* recv: since the start */
 };
 
@@ -91,20 +98,22 @@ const struct lab_workload_result *lab_result_sender(const struct lab_result *res
 
 /*
  * What stands in the scenario under `result` in a published table: "pps" (of the first workload
- * that sends, else of the first), "irqs_per_s" (of the first chip), "gbps"; "probe_mean_ns",
- * "probe_p50_ns", "probe_p99_ns", "probe_max_ns", the delay of stamped frames at the first workload
- * that received any. -EINVAL for another word.
+ * that sends, else of the first), "irqs_per_s" (of the first chip), "gbps"; "arrival_mean_ns",
+ * "arrival_p50_ns", "arrival_p99_ns", "arrival_max_ns", the delay of stamped frames at the first
+ * workload that received any; "drain_mean_ns" and so on, how long the first `gen` that stamps its
+ * frames waited for the driver to be done with them. -EINVAL for another word.
  */
+int lab_result_check(const char *word, struct ho_err *err); /* only whether there is such a word */
 int lab_result_value(const struct lab_result *result, const char *word, double *out,
 		     struct ho_err *err);
 
 /*
- * Builds and runs it. trace, which may be NULL, gets the measured interval. -EINVAL for a scenario that cannot be built, with its
- * place; -EPROTO when an invariant is broken: frames conserved from a sender through its port, its
- * chip, the wire and the other chip to a receiver or a named drop; descriptors owned by one side;
- * every CPU's times sum to the time passed; interrupts raised = sent + coalesced + cleared; where
- * nothing goes wrong on purpose, no frame waits for ever and the watchdog has nothing to do, so no
- * interrupt was lost; buffers all returned.
+ * Builds and runs it. trace, which may be NULL, gets the measured interval. -EINVAL for a scenario
+ * that cannot be built, with its place; -EPROTO when an invariant is broken: frames conserved from
+ * a sender through its port, its chip, the wire and the other chip to a receiver or a named drop;
+ * descriptors owned by one side; every CPU's times sum to the time passed; interrupts raised = sent
+ * + coalesced + cleared; where nothing goes wrong on purpose, no frame waits for ever and the
+ * watchdog has nothing to do, so no interrupt was lost; buffers all returned.
  */
 int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct lab_result *out,
 	    struct ho_err *err);

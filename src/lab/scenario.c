@@ -12,6 +12,7 @@
 
 #include "lab/datadir.h"
 #include "lab/document.h"
+#include "lab/run.h"
 #include "lab/scenario_file.h"
 
 #define NODE_TEXT 128
@@ -341,8 +342,11 @@ static int resolve_published(struct resolver *r)
 	}
 	for (unsigned i = 0; i < p->results_count; i++) {
 		at(r, "published/results/%u/column", i);
-		if (check_column(r, p->results[i].column))
+		if (p->results[i].column && check_column(r, p->results[i].column))
 			return -EINVAL;
+		at(r, "published/results/%u/result", i);
+		if (lab_result_check(p->results[i].result, r->err))
+			return blame(r);
 		at(r, "published/results/%u/background", i);
 		if (!isfinite(p->results[i].background) || p->results[i].background < 0)
 			return bad(r, "a background is a rate, from 0");

@@ -126,7 +126,7 @@ struct lab_published_parameter {
 };
 
 struct lab_published_result {
-	char *column;
+	char *column; /* NULL: nothing was published, the result is shown alone */
 	char *result;          /* what of the run stands beside it: "pps", "irqs_per_s", ... */
 	double background;     /* is in the published values, but not of the run: subtracted */
 	char *background_from; /* why; needed if background is not 0 */

@@ -124,7 +124,7 @@ static const cyaml_schema_value_t parameter_schema = {
 };
 
 static const cyaml_schema_field_t result_fields[] = {
-	TEXT_PTR("column", struct lab_published_result, column, 1),
+	TEXT_OPT("column", struct lab_published_result, column),
 	TEXT_PTR("result", struct lab_published_result, result, 1),
 	CYAML_FIELD_FLOAT("background", CYAML_FLAG_OPTIONAL, struct lab_published_result,
 			  background),

@@ -75,8 +75,10 @@ struct lab_stage_work {
 	struct tr_spec *frames;
 	struct tr_source *source;
 	struct pk_cache *cache;
+	struct ho_hist *drain_ns; /* of its frames: until the driver has their descriptors back */
 	struct rt_task *task;
 	uint32_t frame_bytes;
+	bool stamps; /* a sender's frames carry number and time */
 };
 
 struct lab_stage {

@@ -52,6 +52,7 @@ static int read_frames(struct lab_stage_work *work, uint32_t *mss, struct ho_err
 		return rc;
 	tr_spec_info(work->frames, &info);
 	work->frame_bytes = (uint32_t)lround(info.mean_bytes);
+	work->stamps = info.stamped;
 	return tr_spec_fits(work->frames, longest, work->chip->port->name, err);
 }
 
@@ -69,6 +70,10 @@ static int create_sender(struct lab_stage_work *work, struct ho_err *err)
 	if (!work->seat)
 		return ho_err_set(err, -EINVAL, "more than %u senders on queue %u of %s",
 				  MAC_TXSHARE_SEATS, work->spec->queue, work->spec->chip);
+	work->drain_ns = calloc(1, sizeof(*work->drain_ns));
+	if (!work->drain_ns)
+		return ho_err_set(err, -ENOMEM, "out of memory for a sender's delays");
+	mac_txseat_measure(work->seat, work->drain_ns);
 	config.txq = &work->seat->q;
 	rc = tr_source_create(work->frames, 0, 1, &work->source, err);
 	if (rc == 0 && mss)
@@ -224,6 +229,7 @@ void lab_work_free(struct lab_stage_work *work)
 	tr_source_destroy(work->source);
 	tr_spec_destroy(work->frames);
 	pk_cache_destroy(work->cache);
+	free(work->drain_ns);
 }
 
 bool lab_work_receives(const struct lab_scenario *scenario, unsigned host, unsigned chip,

@@ -133,6 +133,8 @@ unsigned mac_bql_tx(struct mac_bql *bql, struct pk_slot *slots, unsigned n)
 
 void mac_bql_completed(struct mac_bql *bql, const struct port_work *done)
 {
+	if (ho_unlikely(bql->cleaned != NULL) && done->packets)
+		bql->cleaned(bql->cleaned_arg, done->packets);
 	if (!bql->on || !done->bytes)
 		return;
 	mac_dql_completed(&bql->dql, done->bytes, rt_now_ns(bql->q->port->rt));

@@ -65,6 +65,9 @@ struct mac_bql {
 	uint32_t on;
 	uint32_t stopped HO_CACHE_ALIGNED; /* over the limit: the cleaner restarts */
 	uint64_t stops;
+	/* Told how many frames each cleaning took back, on or off; NULL = nobody listens. */
+	void (*cleaned)(void *arg, uint32_t frames);
+	void *cleaned_arg;
 };
 
 /* Off: mac_bql_tx is port_tx. */

@@ -77,6 +77,8 @@ static int take_value(const struct lab_scenario *s, unsigned row, unsigned resul
 
 	if (rc < 0)
 		return rc;
+	if (!spec->column)
+		return 0;
 	rc = lab_table_number(s->table, row, (unsigned)lab_table_column(s->table, spec->column),
 			      &out->reference);
 	if (rc == -ENODATA)

@@ -263,10 +263,10 @@ static void latency(const struct lab_result *r, double *value)
 {
 	value[P50] = value[P99] = NAN;
 	for (unsigned w = 0; w < r->n_workloads; w++) {
-		if (!r->workload[w].latency_max_ns)
+		if (!r->workload[w].latency.n)
 			continue;
-		value[P50] = (double)r->workload[w].latency_p50_ns / 1e3;
-		value[P99] = (double)r->workload[w].latency_p99_ns / 1e3;
+		value[P50] = (double)r->workload[w].latency.p50_ns / 1e3;
+		value[P99] = (double)r->workload[w].latency.p99_ns / 1e3;
 		return;
 	}
 }
