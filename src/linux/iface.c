@@ -120,7 +120,7 @@ static int ethtool_ioctl(int fd, const char *name, void *request)
 }
 
 /* Speed and queues in use: what a driver does not tell stays as it is. */
-static void ask_ethtool(struct lx_iface *iface)
+void lx_iface_ask_ethtool(struct lx_iface *iface)
 {
 	/* The masks follow; link_mode_masks_nwords is at most 127. */
 	union {
@@ -278,6 +278,25 @@ static int ask_default_route(unsigned index, bool *out, struct ho_err *err)
 	return rc;
 }
 
+int lx_iface_look(const char *name, struct lx_iface *out, struct rtnl_link_stats64 *stats,
+		  struct ho_err *err)
+{
+	struct link_answer answer = { .iface = out, .stats = stats };
+	int rc;
+
+	*out = (struct lx_iface){ 0 };
+	if (stats)
+		memset(stats, 0, sizeof(*stats));
+	if (!*name || strlen(name) >= LX_NAME_BYTES)
+		return -ENODEV;
+	rc = ask_link(name, 0, &answer, err);
+	if (rc == -EINVAL)
+		rc = -ENODEV;
+	out->rx_queues = HO_MAX(out->rx_queues, 1u);
+	out->tx_queues = HO_MAX(out->tx_queues, 1u);
+	return rc < 0 ? rc : 0;
+}
+
 int lx_iface_get(const char *name, struct lx_iface *out, struct ho_err *err)
 {
 	struct link_answer answer = { .iface = out };
@@ -294,7 +313,7 @@ int lx_iface_get(const char *name, struct lx_iface *out, struct ho_err *err)
 		return ho_err_set(err, -ENODEV, "no such interface '%s'; 'ip link' lists them",
 				  name);
 	if (rc == 0) {
-		ask_ethtool(out);
+		lx_iface_ask_ethtool(out);
 		out->rx_queues = HO_MAX(out->rx_queues, 1u);
 		out->tx_queues = HO_MAX(out->tx_queues, 1u);
 		rc = ask_default_route(out->index, &out->default_route, &local);

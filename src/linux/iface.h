@@ -33,8 +33,18 @@ struct lx_iface {
 int lx_iface_get(const char *name, struct lx_iface *out, struct ho_err *err);
 
 /*
- * The same for somebody who is about to take the interface over or flood it: -EBUSY when it
- * carries the default route, unless force. Warns when forced.
+ * One question only, for those who ask often: link_bps is 0, the queues are those allocated, and
+ * default_route is false. stats may be NULL. -ENODEV, without a sentence.
+ */
+int lx_iface_look(const char *name, struct lx_iface *out, struct rtnl_link_stats64 *stats,
+		  struct ho_err *err);
+
+/* Puts in what ethtool says: link_bps, and the queues in use. */
+void lx_iface_ask_ethtool(struct lx_iface *iface);
+
+/*
+ * The same as lx_iface_get for somebody who is about to take the interface over or flood it: -EBUSY
+ * when it carries the default route, unless force. Warns when forced.
  */
 int lx_iface_claim(const char *name, bool force, struct lx_iface *out, struct ho_err *err);
 

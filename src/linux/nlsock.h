@@ -4,6 +4,7 @@
 #define HOLDOFF_LINUX_NLSOCK_H
 
 #include <libmnl/libmnl.h>
+#include <stddef.h>
 
 #include "base/error.h"
 
@@ -20,5 +21,12 @@
  */
 int lx_netlink_ask(int family, struct nlmsghdr *request, mnl_cb_t on_message, void *arg,
 		   struct ho_err *err);
+
+/*
+ * The same, and what the kernel says beside an error or a success (its extended acknowledgement,
+ * "requested ring size exceeds maximum"), for a reader: put into `says`, "" when it says nothing.
+ */
+int lx_netlink_ask_why(int family, struct nlmsghdr *request, mnl_cb_t on_message, void *arg,
+		       char *says, size_t bytes, struct ho_err *err);
 
 #endif

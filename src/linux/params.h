@@ -59,7 +59,8 @@ int lx_param_get(const char *ifname, const char *name, struct lx_setting *out, s
 int lx_param_set(const char *ifname, const char *name, uint64_t value, uint64_t *got,
 		 struct ho_err *err);
 
-/* The shell command that does what lx_param_set does: "ethtool -G eth0 rx 512". Returns buf. */
+/* The shell command that does what lx_param_set does: "ethtool -G eth0 rx 512". For what
+ * only netlink can set, ynl's with ID for the number of each NAPI context. Returns buf. */
 const char *lx_param_command(const char *ifname, const struct lx_param *param, uint64_t value,
 			     char *buf, size_t bytes);
 

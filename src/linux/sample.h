@@ -267,8 +267,9 @@ struct lx_sampler_config {
 	unsigned n_ifaces;        /* at most LX_IFACES_MAX */
 	/*
 	 * NULL for this machine. Otherwise a directory with a proc/ and a sys/ in it: these are
-	 * read instead, and nothing is asked by netlink or ioctl (counters come from proc/net/dev
-	 * and sys/class/net, there are no driver's counters and fewer settings).
+	 * read instead, and nothing is asked by netlink or ioctl: an interface's counters come from
+	 * proc/net/dev and sys/class/net, its driver's from a file ethtool/IFACE beside proc/,
+	 * which is what ethtool -S printed, if there is one, and there are fewer settings.
 	 */
 	const char *root;
 	const int *pid; /* for lx_host.tasks; n_pids 0: none */

@@ -13,69 +13,41 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "linux/nlsock.h"
+#include "linux/genl.h"
 
 /* The "netdev" generic netlink family: Documentation/netlink/specs/netdev.yaml. */
 #define NETDEV_FAMILY         "netdev"
-#define NETDEV_VERSION        1
 #define NETDEV_DEV_GET        1 /* command */
 #define NETDEV_A_IFINDEX      1
 #define NETDEV_A_XDP_FEATURES 3 /* u64 */
 
-struct wanted {
-	uint16_t type; /* of the attribute */
-	uint64_t value;
-	bool found;
-};
-
-/* Takes one number out of a generic netlink answer. */
-static int take_attr(const struct nlmsghdr *msg, void *arg)
+static int take_features(const struct nlmsghdr *msg, void *arg)
 {
-	struct wanted *want = arg;
+	uint32_t *features = arg;
 	struct nlattr *attr;
 
 	mnl_attr_for_each(attr, msg, sizeof(struct genlmsghdr))
 	{
-		if (mnl_attr_get_type(attr) != want->type)
-			continue;
-		if (mnl_attr_get_payload_len(attr) == sizeof(uint16_t))
-			want->value = mnl_attr_get_u16(attr);
-		else if (mnl_attr_get_payload_len(attr) == sizeof(uint64_t))
-			want->value = mnl_attr_get_u64(attr);
-		else
-			continue;
-		want->found = true;
+		if (mnl_attr_get_type(attr) == NETDEV_A_XDP_FEATURES)
+			*features = (uint32_t)lx_attr_uint(attr);
 	}
 	return MNL_CB_OK;
 }
 
-static struct nlmsghdr *genl_request(char *buf, uint16_t family, uint8_t command, uint8_t version)
-{
-	struct nlmsghdr *msg = mnl_nlmsg_put_header(buf);
-	struct genlmsghdr *genl;
-
-	msg->nlmsg_type = family;
-	genl = mnl_nlmsg_put_extra_header(msg, sizeof(*genl));
-	genl->cmd = command;
-	genl->version = version;
-	return msg;
-}
-
 uint32_t lx_xdp_features(unsigned ifindex)
 {
-	struct wanted family = { .type = CTRL_ATTR_FAMILY_ID };
-	struct wanted features = { .type = NETDEV_A_XDP_FEATURES };
+	int family = lx_genl_family(NETDEV_FAMILY);
+	uint32_t features = LX_XDP_UNKNOWN;
 	char buf[LX_NL_REQUEST_BYTES];
-	struct nlmsghdr *msg = genl_request(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 1);
+	struct nlmsghdr *msg;
 
-	mnl_attr_put_strz(msg, CTRL_ATTR_FAMILY_NAME, NETDEV_FAMILY);
-	if (lx_netlink_ask(NETLINK_GENERIC, msg, take_attr, &family, NULL) < 0 || !family.found)
+	if (family < 0)
 		return LX_XDP_UNKNOWN;
-	msg = genl_request(buf, (uint16_t)family.value, NETDEV_DEV_GET, NETDEV_VERSION);
+	msg = lx_genl_begin(buf, family, NETDEV_DEV_GET);
 	mnl_attr_put_u32(msg, NETDEV_A_IFINDEX, ifindex);
-	if (lx_netlink_ask(NETLINK_GENERIC, msg, take_attr, &features, NULL) < 0 || !features.found)
+	if (lx_netlink_ask(NETLINK_GENERIC, msg, take_features, &features, NULL) < 0)
 		return LX_XDP_UNKNOWN;
-	return (uint32_t)features.value;
+	return features;
 }
 
 static int ask_ethtool(const char *name, void *command)
