@@ -3,8 +3,8 @@
  * The XDP program of port xdp: frames go to the socket of their queue, except those that the
  * kernel keeps.
  *
- *   xdp_main --- ARP, ND, ICMP to us -------------------------------> kernel
- *      |
+ *   xdp_main --- ARP, ND, ICMP to us; for a router, all that is -----> kernel
+ *      |         not to be routed
  *      +-- no filter --> take() --+-- socket on this queue ---------> XSKMAP
  *      |                          +-- none -------------------------> kernel
  *      +-- tail call --> filter (xdp_filter.c) --+-- match: xdp_take (as take())
@@ -27,6 +27,11 @@
 #define ND_LAST       137 /* redirect */
 
 const volatile __u32 keep = XDP_KEEP_LOCAL;
+
+/* With XDP_KEEP_HOST; user space changes them at any time. */
+__u8 host_mac[8];                   /* the interface's address, two zero bytes behind it */
+__u64 host_vlans[XDP_VLANS / 64];   /* a bit for each VLAN that is routed; 0 = without a tag */
+__u64 host_bits[XDP_OWN_BITS / 64]; /* XDP_OWN_BIT of each own address */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
@@ -52,7 +57,7 @@ struct {
 /* This host's addresses; an IPv4 address has 12 zero bytes in front. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
+	__uint(max_entries, XDP_OWN_MAX);
 	__type(key, struct in6_addr);
 	__type(value, __u8);
 } own_addresses SEC(".maps");
@@ -148,11 +153,75 @@ static __always_inline bool kernel_keeps(struct xdp_md *ctx)
 	return false;
 }
 
+static __always_inline bool host_owns(const struct in6_addr *address)
+{
+	__u32 bit = XDP_OWN_BIT(address->in6_u.u6_addr32[3]);
+
+	return (host_bits[bit / 64 & (XDP_OWN_BITS / 64 - 1)] >> (bit % 64) & 1) &&
+	       bpf_map_lookup_elem(&own_addresses, address);
+}
+
+/*
+ * A router takes IP packets that were sent to its interface's address and are for somebody else,
+ * without a tag or with that of one of its VLANs. All else is the host's: its own addresses,
+ * groups, broadcasts, link-local destinations, ARP, LLDP, macvlans, bridged and unknown VLANs.
+ */
+static __always_inline bool host_keeps(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	void *l3 = eth + 1;
+	struct in6_addr to = { 0 };
+	__u32 vlan = 0;
+	__be16 type;
+
+	if (l3 > end)
+		return true;
+	if (*(__u32 *)eth->h_dest != *(__u32 *)host_mac ||
+	    *(__u16 *)(eth->h_dest + 4) != *(__u16 *)(host_mac + 4))
+		return true;
+	type = eth->h_proto;
+	if (type == bpf_htons(ETH_P_8021Q)) {
+		if (l3 + 4 > end)
+			return true;
+		vlan = bpf_ntohs(*(__be16 *)l3) & (XDP_VLANS - 1);
+		type = *(__be16 *)(l3 + 2);
+		l3 += 4;
+	}
+	if (!(host_vlans[vlan / 64] >> (vlan % 64) & 1))
+		return true;
+	if (type == bpf_htons(ETH_P_IP)) {
+		struct iphdr *ip = l3;
+
+		if ((void *)(ip + 1) > end)
+			return false; /* cut off: the router says so */
+		to.in6_u.u6_addr32[3] = ip->daddr;
+		/* Groups, and 255.255.255.255. */
+		return (bpf_ntohl(ip->daddr) >> 28) >= 14 || host_owns(&to);
+	}
+	if (type == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6hdr *ip = l3;
+
+		if ((void *)(ip + 1) > end)
+			return false;
+		to = ip->daddr;
+		/* ff00::/8, fe80::/10 */
+		return to.in6_u.u6_addr8[0] == 0xff ||
+		       (to.in6_u.u6_addr8[0] == 0xfe && (to.in6_u.u6_addr8[1] & 0xc0) == 0x80) ||
+		       host_owns(&to);
+	}
+	return true;
+}
+
 SEC("xdp")
 int xdp_main(struct xdp_md *ctx)
 {
-	if (keep != XDP_KEEP_NOTHING && kernel_keeps(ctx))
+	if (keep == XDP_KEEP_HOST) {
+		if (host_keeps(ctx))
+			return leave(XDP_COUNT_KEPT, stamped(ctx));
+	} else if (keep != XDP_KEEP_NOTHING && kernel_keeps(ctx)) {
 		return leave(XDP_COUNT_KEPT, stamped(ctx));
+	}
 	/* Goes on here when there is no filter. */
 	bpf_tail_call(ctx, &steps, XDP_STEP_FILTER);
 	return take(ctx);

@@ -556,6 +556,8 @@ static int make_queues(struct xdp_port *port, const struct port_config *config, 
 		q->target =
 			HO_MIN((uint32_t)port->opts.rx_ring + PK_BURST, buffers / 4 / base->n_rxq);
 		q->busy_poll = port->opts.busy_poll_ns;
+		/* A chip, or the driver of one, hands up frames as they came from a wire. */
+		q->completes = port->iface.kind[0];
 		q->given = calloc(buffers, sizeof(*q->given));
 		if (!q->given)
 			goto nomem;
@@ -710,9 +712,9 @@ static const struct port_opt xdp_options[] = {
 	  .offset = offsetof(struct xdp_opts, tx) },
 	{ "filter", PORT_OPT_STRING, .help = "libpcap expression; the kernel keeps the rest",
 	  .offset = offsetof(struct xdp_opts, filter) },
-	{ "keep", PORT_OPT_CHOICE, "local|neighbour|nothing",
+	{ "keep", PORT_OPT_CHOICE, "local|neighbour|nothing|host",
 	  "what the kernel keeps in any case: local is ARP, ND and ICMP to this host; neighbour "
-	  "only ARP and ND",
+	  "only ARP and ND; host all that a router does not route",
 	  .offset = offsetof(struct xdp_opts, keep) },
 	{ "multi-buffer", PORT_OPT_CHOICE, "auto|yes|no",
 	  "frames longer than a buffer; auto as the MTU needs",

@@ -8,6 +8,8 @@
  *   xdp_prog.c    the XDP program and the link that attaches it
  *   xdp_filter.c  a libpcap expression as a program in front of the sockets
  *   xdp_live.c    sending by live frames instead of by a socket
+ *   xdp_host.c    what the program leaves to the host of a router: port/host.h
+ *   xdp_punt.c    frames handed back to the kernel's stack: port/host.h
  *
  * The whole arena is the UMEM of every socket: a buffer received on one port is sent on another
  * without being copied by us. Each port registers the arena once, its queues share that
@@ -92,6 +94,7 @@ struct xdp_sock_config {
 };
 
 struct xdp_prog;
+struct xdp_skel;
 struct xdp_live;
 
 struct xdp_rxq {
@@ -104,6 +107,7 @@ struct xdp_rxq {
 	uint32_t target;      /* how many it should have */
 	bool busy_poll;       /* the application polls the driver by system calls */
 	bool zero_copy;
+	bool completes; /* frames may come with a checksum that their sender left to the wire */
 	uint8_t *given; /* one a buffer of the arena: 1 = the kernel has it */
 	struct rt_event *event;
 	struct xdp_statistics last; /* when the socket was closed */
@@ -189,6 +193,8 @@ int xdp_prog_attach(struct xdp_prog *prog, const struct xdp_port *port, bool gen
 		    struct ho_err *err);
 /* Frames of queue `queue` go to this socket from now on. */
 int xdp_prog_add(struct xdp_prog *prog, unsigned queue, int fd, struct ho_err *err);
+/* The loaded program, for those who change its variables. */
+struct xdp_skel *xdp_prog_skel(const struct xdp_prog *prog);
 /* Detaches; counts stay readable. */
 void xdp_prog_detach(struct xdp_prog *prog);
 /* Sum over CPUs of one enum xdp_count. */
@@ -220,5 +226,19 @@ unsigned xdp_live_reap(struct port_txq *base);
 void xdp_live_flush(struct xdp_txq *q);
 /* The longest frame that live frames can carry. */
 uint32_t xdp_live_max_frame(void);
+
+/* Keeps the live frames' program where runs of it are cheap: xdp_live.c says how. */
+struct xdp_settled {
+	int tap_fd, link_fd; /* -1 = none */
+};
+#define XDP_SETTLED_INIT ((struct xdp_settled){ -1, -1 })
+void xdp_settle(struct xdp_settled *settled, int prog_fd);
+/* Allowed on one that never was. */
+void xdp_unsettle(struct xdp_settled *settled);
+
+/* --- xdp_host.c --------------------------------------------------------------------------- */
+
+/* Is it a port of this kind whose program passes what is the host's (keep=host)? */
+bool xdp_is_shared(const struct port *port);
 
 #endif

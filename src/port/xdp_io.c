@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "packet/csum.h"
+#include "packet/parse.h"
 #include "port/xdp.h"
 
 #define REAP_MAX       PK_CACHE_BULK
@@ -74,6 +75,39 @@ static void rx_idle(struct xdp_rxq *q)
 	ho_ctr_add(&q->base.ctr.kicks, 1);
 }
 
+/*
+ * A virtual interface does not complete the checksums that a sender on this machine left to the
+ * wire, and AF_XDP does not say which these are. Such a frame's field holds the sum of the pseudo
+ * header. That of a right frame can be the same number by chance: then the whole is summed up.
+ */
+static void find_partial(const struct pk_arena *arena, struct pk_slot *slots, unsigned n)
+{
+	const uint8_t *data = pk_data(arena, slots), *ip;
+	struct pk_headers h;
+	uint16_t field;
+	uint64_t sum;
+
+	if (pk_parse(data, slots->len, n == 1 ? slots->len : pk_frame_bytes(slots, n), &h) !=
+		    PK_PARSE_OK ||
+	    (h.l4 != PK_L4_TCP && h.l4 != PK_L4_UDP) || h.fragment || h.routed)
+		return;
+	ip = data + h.l3_off;
+	if (h.l3 == PK_L3_IPV4) {
+		uint32_t src, dst;
+
+		memcpy(&src, ip + 12, sizeof(src));
+		memcpy(&dst, ip + 16, sizeof(dst));
+		sum = pk_csum_pseudo4(src, dst, h.proto, (uint16_t)(h.end - h.l4_off));
+	} else {
+		sum = pk_csum_pseudo6(ip + 8, ip + 24, h.proto, h.end - h.l4_off);
+	}
+	memcpy(&field, data + pk_csum_field(&h), sizeof(field));
+	if (ho_likely(field != pk_csum_fold(sum)))
+		return;
+	if (pk_csum_verify(arena, slots, n) != PK_CSUM_RESULT_OK)
+		slots->flags |= PK_CSUM_PARTIAL;
+}
+
 unsigned xdp_rx(struct port_rxq *base, struct pk_slot *slots, unsigned n)
 {
 	struct xdp_rxq *q = (struct xdp_rxq *)base;
@@ -107,6 +141,10 @@ unsigned xdp_rx(struct port_rxq *base, struct pk_slot *slots, unsigned n)
 	static_assert(PK_MORE == 1, "counted by adding the flag up");
 	xsk_ring_cons__release(&q->rx, whole);
 	q->outstanding -= whole;
+	for (uint32_t i = 0, used; q->completes && i < whole; i += used) {
+		used = pk_frame_slots(slots + i, whole - i);
+		find_partial(base->arena, slots + i, used);
+	}
 	port_count(&base->ctr, whole - more, bytes);
 	if (q->target - q->outstanding >= PK_BURST)
 		xdp_fill(q);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The program that BPF_PROG_TEST_RUN runs on live frames: each run takes the next frame that user
- * space left in the map, whole, and sends it out of the interface.
+ * space left in the map, whole, and sends it out of the interface, or, for ifindex 0, gives it to
+ * the kernel's stack as received.
  *
  * The kernel hands the same few pages out again and again, as whoever received them left them
  * behind; so nothing of an old frame is relied on: length and every byte are set anew.
@@ -11,7 +12,7 @@
 
 #include "xdp_shared.h"
 
-const volatile __u32 ifindex;
+const volatile __u32 ifindex;   /* 0 = pass */
 const volatile __u32 frame_max; /* bytes in an entry of the map */
 
 /* Shared with user space, which writes them only while no run is under way. */
@@ -48,6 +49,8 @@ int xdp_live(struct xdp_md *ctx)
 		goto refuse;
 	if (bpf_xdp_store_bytes(ctx, 0, frame, len) < 0)
 		goto refuse;
+	if (!ifindex)
+		return XDP_PASS;
 	if (bpf_redirect(ifindex, 0) == XDP_REDIRECT)
 		return XDP_REDIRECT;
 refuse:

@@ -56,8 +56,8 @@
 
 struct xdp_live {
 	struct xdp_live_skel *skel;
-	int ioctl_fd;        /* to ask for the link */
-	int tap_fd, link_fd; /* see settle(); -1 = none */
+	int ioctl_fd; /* to ask for the link */
+	struct xdp_settled settled;
 	char ifname[IFNAMSIZ];
 	uint8_t *frames; /* the mapped array */
 	size_t map_bytes;
@@ -89,22 +89,30 @@ static bool is_up(struct xdp_live *live)
  * already. So it is attached to a tap interface of its own, which is never set up and goes away
  * with its descriptor. Without one (no /dev/net/tun) all works, but slower.
  */
-static void settle(struct xdp_live *live)
+void xdp_settle(struct xdp_settled *s, int prog_fd)
 {
 	struct ifreq ifr = { .ifr_name = "hxlive%d", .ifr_flags = IFF_TAP | IFF_NO_PI };
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_SKB_MODE);
 	unsigned index;
 
-	live->tap_fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
-	if (live->tap_fd >= 0 && ioctl(live->tap_fd, TUNSETIFF, &ifr) == 0) {
+	s->tap_fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	if (s->tap_fd >= 0 && ioctl(s->tap_fd, TUNSETIFF, &ifr) == 0) {
 		index = if_nametoindex(ifr.ifr_name);
-		live->link_fd = bpf_link_create(bpf_program__fd(live->skel->progs.xdp_live),
-						(int)index, BPF_XDP, &opts);
+		s->link_fd = bpf_link_create(prog_fd, (int)index, BPF_XDP, &opts);
 	}
-	if (live->link_fd < 0)
+	if (s->link_fd < 0)
 		ho_note("live frames: no tap interface to keep their program in the kernel (%s): "
 			"each batch costs a millisecond more",
 			ho_strerror(errno));
+}
+
+void xdp_unsettle(struct xdp_settled *s)
+{
+	if (s->link_fd >= 0)
+		close(s->link_fd);
+	if (s->tap_fd >= 0)
+		close(s->tap_fd);
+	*s = XDP_SETTLED_INIT;
 }
 
 /* Sends what was collected. */
@@ -212,7 +220,8 @@ int xdp_live_create(const struct xdp_port *port, struct xdp_live **out, struct h
 
 	if (!live)
 		return ho_err_set(err, -ENOMEM, "out of memory for live frames");
-	live->ioctl_fd = live->tap_fd = live->link_fd = -1;
+	live->ioctl_fd = -1;
+	live->settled = XDP_SETTLED_INIT;
 	live->frame_max = HO_MIN(port->base.max_frame, (uint32_t)FRAME_MAX);
 	/* An odd number of cache lines, so that headers spread over the cache. */
 	live->stride = (uint32_t)(HO_ALIGN_UP(live->frame_max, HO_CACHE_LINE) / HO_CACHE_LINE | 1) *
@@ -244,7 +253,7 @@ int xdp_live_create(const struct xdp_port *port, struct xdp_live **out, struct h
 		goto fail;
 	}
 	live->frames = at;
-	settle(live);
+	xdp_settle(&live->settled, bpf_program__fd(skel->progs.xdp_live));
 	*out = live;
 	return 0;
 fail:
@@ -258,10 +267,7 @@ void xdp_live_destroy(struct xdp_live *live)
 		return;
 	if (live->frames)
 		munmap(live->frames, live->map_bytes);
-	if (live->link_fd >= 0)
-		close(live->link_fd);
-	if (live->tap_fd >= 0)
-		close(live->tap_fd);
+	xdp_unsettle(&live->settled);
 	if (live->ioctl_fd >= 0)
 		close(live->ioctl_fd);
 	xdp_live_skel__destroy(live->skel);

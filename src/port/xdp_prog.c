@@ -151,6 +151,8 @@ int xdp_prog_load(const struct xdp_port *port, const char *filter, struct xdp_pr
 			   rc == -EPERM ? "; it needs cap_bpf and cap_net_admin" : "");
 		goto fail;
 	}
+	/* Before it is attached: without its address the program leaves all to the kernel. */
+	memcpy(skel->bss->host_mac, port->iface.mac, sizeof(port->iface.mac));
 	add_own_addresses(skel);
 	if (set_step(skel, XDP_STEP_TAKE, bpf_program__fd(skel->progs.xdp_take)) < 0 ||
 	    set_step(skel, XDP_STEP_UNMATCHED, bpf_program__fd(skel->progs.xdp_unmatched)) < 0) {
@@ -221,6 +223,11 @@ int xdp_prog_add(struct xdp_prog *prog, unsigned queue, int fd, struct ho_err *e
 		return 0;
 	return ho_err_set(err, -errno, "cannot give queue %u its socket: %s", queue,
 			  ho_strerror(errno));
+}
+
+struct xdp_skel *xdp_prog_skel(const struct xdp_prog *prog)
+{
+	return prog->skel;
 }
 
 void xdp_prog_detach(struct xdp_prog *prog)

@@ -10,7 +10,19 @@ enum xdp_keep {
 	XDP_KEEP_LOCAL,     /* ARP, ND, and ICMP to this host's own addresses */
 	XDP_KEEP_NEIGHBOUR, /* ARP and ND */
 	XDP_KEEP_NOTHING,
+	XDP_KEEP_HOST, /* all that a router's host needs: port/host.h */
 };
+
+/* Addresses of this host that the program can know; more are found by the router. */
+#define XDP_OWN_MAX 1024
+
+/*
+ * "Surely none of ours" for one load instead of a look-up: a bit for each address. The last four
+ * bytes, as a number of this machine, select it; they are what differs most.
+ */
+#define XDP_OWN_BITS      4096
+#define XDP_OWN_BIT(word) (((word)*0x9e3779b1u) >> 20)
+#define XDP_VLANS         4096
 
 /* Counters of the program, one per CPU each. */
 enum xdp_count {
