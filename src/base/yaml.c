@@ -105,7 +105,9 @@ static int yaml_result(const char *name, cyaml_err_t rc, const struct yaml_log *
 		       struct ho_err *err)
 {
 	const char *cause = log->cause[0] ? log->cause : cyaml_strerror(rc);
-	const char *in = log->field[0] ? " in field " : "";
+	/* A key that is missing is in no field; libcyaml names the one before it. */
+	bool in_field = log->field[0] && rc != CYAML_ERR_MAPPING_FIELD_MISSING;
+	const char *in = in_field ? " in field " : "", *field = in_field ? log->field : "";
 
 	if (rc == CYAML_OK)
 		return 0;
@@ -113,8 +115,8 @@ static int yaml_result(const char *name, cyaml_err_t rc, const struct yaml_log *
 		return ho_err_set(err, -ENOMEM, "%s: out of memory", name);
 	if (log->line)
 		return ho_err_set(err, -EINVAL, "%s:%u:%u: %s%s%s", name, log->line, log->column,
-				  cause, in, log->field);
-	return ho_err_set(err, -EINVAL, "%s: %s%s%s", name, cause, in, log->field);
+				  cause, in, field);
+	return ho_err_set(err, -EINVAL, "%s: %s%s%s", name, cause, in, field);
 }
 
 int ho_yaml_load_file(const char *path, const struct cyaml_schema_value *schema, void **out,

@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 #include "lab/datadir.h"
-#include "lab/document.h"
+#include "base/document.h"
 
 #define INHERIT_MAX 8    /* a longer chain is a circle */
 #define VALUE_MAX   1e12 /* of any unit; a thousand seconds in ns */
@@ -195,17 +195,17 @@ static int to_value(enum lab_unit unit, double v, uint64_t *out, struct ho_err *
 
 /* `node` is where it stands in the document. */
 static int take_constant(struct lab_constant *k, enum lab_unit unit,
-			 const struct file_constant *file, const struct lab_doc *doc,
+			 const struct file_constant *file, const struct ho_doc *doc,
 			 const char *node, struct ho_err *err)
 {
 	char at[160];
 
 	snprintf(at, sizeof(at), "%s/value", node);
 	if (to_value(unit, file->value, &k->value, err))
-		return lab_doc_blame(doc, at, err);
+		return ho_doc_blame(doc, at, err);
 	if (file->kind == LAB_FITTED && !file->rows_count) {
 		ho_err_set(err, -EINVAL, "a fitted constant must say to which rows: 'rows: [...]'");
-		return lab_doc_blame(doc, node, err);
+		return ho_doc_blame(doc, node, err);
 	}
 	k->kind = file->kind;
 	k->source = strdup(file->source);
@@ -289,7 +289,7 @@ static int apply(struct lab_profile *p, struct ho_err *err)
 }
 
 static int take_caches(struct lab_profile *p, const struct file_profile *file,
-		       const struct lab_doc *doc, struct ho_err *err)
+		       const struct ho_doc *doc, struct ho_err *err)
 {
 	struct lab_cache *cache = &p->machine.cache;
 
@@ -338,7 +338,7 @@ static void take_reuse(struct lab_profile *p, const struct file_profile *file)
 }
 
 static int take_constants(struct lab_profile *p, const struct file_profile *file,
-			  struct lab_profile *parent, const struct lab_doc *doc, struct ho_err *err)
+			  struct lab_profile *parent, const struct ho_doc *doc, struct ho_err *err)
 {
 	for (int id = 0; id < LAB_CONSTANT_COUNT; id++) {
 		const struct lab_constant_info *info = &lab_constant_info[id];
@@ -356,7 +356,7 @@ static int take_constants(struct lab_profile *p, const struct file_profile *file
 				   "constant %s is missing (%s); 'inherits: NAME' takes what is "
 				   "missing from another profile",
 				   info->key, info->meaning);
-			rc = lab_doc_blame(doc, node, err);
+			rc = ho_doc_blame(doc, node, err);
 		}
 		if (rc)
 			return rc;
@@ -365,7 +365,7 @@ static int take_constants(struct lab_profile *p, const struct file_profile *file
 }
 
 /* What apply() could not make use of. */
-static int check(const struct lab_profile *p, const struct lab_doc *doc, struct ho_err *err)
+static int check(const struct lab_profile *p, const struct ho_doc *doc, struct ho_err *err)
 {
 	static const int not_zero[] = {
 		LAB_TIME_SLICE_CONSTANT, LAB_SOFTIRQ_ROUNDS_CONSTANT, LAB_POLL_BUDGET_CONSTANT,
@@ -380,14 +380,14 @@ static int check(const struct lab_profile *p, const struct lab_doc *doc, struct 
 		snprintf(node, sizeof(node), "constants/%s/value",
 			 lab_constant_info[not_zero[i]].key);
 		ho_err_set(err, -EINVAL, "%s must not be 0", lab_constant_info[not_zero[i]].key);
-		return lab_doc_blame(doc, node, err);
+		return ho_doc_blame(doc, node, err);
 	}
 	return 0;
 }
 
 static int load(const char *name, unsigned depth, struct lab_profile **out, struct ho_err *err);
 
-static int build(const struct file_profile *file, const struct lab_doc *doc, unsigned depth,
+static int build(const struct file_profile *file, const struct ho_doc *doc, unsigned depth,
 		 struct lab_profile **out, struct ho_err *err)
 {
 	struct lab_profile *p = calloc(1, sizeof(*p)), *parent = NULL;
@@ -400,7 +400,7 @@ static int build(const struct file_profile *file, const struct lab_doc *doc, uns
 	if (file->inherits) {
 		rc = load(file->inherits, depth + 1, &parent, err);
 		if (rc) {
-			lab_doc_blame(doc, "inherits", err);
+			ho_doc_blame(doc, "inherits", err);
 			goto err_free;
 		}
 	}
@@ -410,7 +410,7 @@ static int build(const struct file_profile *file, const struct lab_doc *doc, uns
 	if (!p->cpu_hz || !p->machine.cpus || p->machine.cpus > 1024) {
 		ho_err_set(err, -EINVAL,
 			   !p->cpu_hz ? "cpu_hz is missing or 0" : "cpus: a machine has 1 to 1024");
-		rc = lab_doc_blame(doc, p->cpu_hz ? "cpus" : "cpu_hz", err);
+		rc = ho_doc_blame(doc, p->cpu_hz ? "cpus" : "cpu_hz", err);
 		goto err_free;
 	}
 	rc = take_constants(p, file, parent, doc, err);
@@ -433,7 +433,7 @@ static int build(const struct file_profile *file, const struct lab_doc *doc, uns
 		goto err_free;
 	rc = apply(p, err);
 	if (rc) {
-		lab_doc_blame(doc, "caches", err);
+		ho_doc_blame(doc, "caches", err);
 		goto err_free;
 	}
 	lab_profile_free(parent);
@@ -448,7 +448,7 @@ err_free:
 
 static int load(const char *name, unsigned depth, struct lab_profile **out, struct ho_err *err)
 {
-	struct lab_doc *doc;
+	struct ho_doc *doc;
 	void *file;
 	char *path;
 	int rc;
@@ -459,12 +459,12 @@ static int load(const char *name, unsigned depth, struct lab_profile **out, stru
 	rc = lab_data_find("profiles", name, ".yaml", &path, err);
 	if (rc)
 		return rc;
-	rc = lab_doc_load(path, &profile_schema, &file, &doc, err);
+	rc = ho_doc_load(path, &profile_schema, &file, &doc, err);
 	free(path);
 	if (rc)
 		return rc;
 	rc = build(file, doc, depth, out, err);
-	lab_doc_free(doc);
+	ho_doc_free(doc);
 	ho_yaml_free(&profile_schema, file);
 	return rc;
 }
@@ -477,14 +477,14 @@ int lab_profile_load(const char *name, struct lab_profile **out, struct ho_err *
 int lab_profile_parse(const char *name, const char *text, size_t bytes, struct lab_profile **out,
 		      struct ho_err *err)
 {
-	struct lab_doc *doc;
+	struct ho_doc *doc;
 	void *file;
-	int rc = lab_doc_parse(name, text, bytes, &profile_schema, &file, &doc, err);
+	int rc = ho_doc_parse(name, text, bytes, &profile_schema, &file, &doc, err);
 
 	if (rc)
 		return rc;
 	rc = build(file, doc, 0, out, err);
-	lab_doc_free(doc);
+	ho_doc_free(doc);
 	ho_yaml_free(&profile_schema, file);
 	return rc;
 }

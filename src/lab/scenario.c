@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/document.h"
 #include "lab/datadir.h"
-#include "lab/document.h"
 #include "lab/run.h"
 #include "lab/scenario_file.h"
 
@@ -20,7 +20,7 @@
 /* Who resolves, and where it is, for messages. */
 struct resolver {
 	struct lab_scenario *s;
-	const struct lab_doc
+	const struct ho_doc
 		*doc; /* NULL after lab_scenario_set: the file's places are not at fault */
 	struct ho_err *err;
 	char node[NODE_TEXT];
@@ -41,7 +41,7 @@ static void at(struct resolver *r, const char *fmt, ...)
 /* The error is set: says where. */
 static int blame(struct resolver *r)
 {
-	return lab_doc_blame(r->doc, r->node, r->err);
+	return ho_doc_blame(r->doc, r->node, r->err);
 }
 
 static int bad(struct resolver *r, const char *fmt, ...)
@@ -69,7 +69,7 @@ static int read_params(struct resolver *r, struct lab_params *params, const char
 	char node[NODE_TEXT];
 
 	snprintf(node, sizeof(node), fmt, i, j);
-	return lab_doc_entries(r->doc, node, lab_params_add, params, r->err);
+	return ho_doc_entries(r->doc, node, lab_params_add, params, r->err);
 }
 
 /* The mappings that the schema leaves out; once, after reading. */
@@ -124,7 +124,7 @@ static int to_time(struct resolver *r, const char *text, sim_ps *out)
 /* A path with a slash is meant from the scenario's own folder. */
 static int beside(struct resolver *r, const char *name, char **out)
 {
-	const char *file = lab_doc_name(r->s->doc), *slash = strrchr(file, '/');
+	const char *file = ho_doc_name(r->s->doc), *slash = strrchr(file, '/');
 
 	if (!strchr(name, '/') || *name == '/' || !slash)
 		*out = strdup(name);
@@ -383,7 +383,7 @@ static int resolve_all(struct resolver *r)
 	return rc ? rc : resolve_published(r);
 }
 
-int lab_scenario_resolve(struct lab_scenario *s, const struct lab_doc *doc, struct ho_err *err)
+int lab_scenario_resolve(struct lab_scenario *s, const struct ho_doc *doc, struct ho_err *err)
 {
 	struct resolver r = { .s = s, .doc = doc, .err = err };
 
@@ -392,7 +392,7 @@ int lab_scenario_resolve(struct lab_scenario *s, const struct lab_doc *doc, stru
 
 /* --- reading ------------------------------------------------------------------------------ */
 
-static int build(struct lab_scenario *s, struct lab_doc *doc, struct lab_scenario **out,
+static int build(struct lab_scenario *s, struct ho_doc *doc, struct lab_scenario **out,
 		 struct ho_err *err)
 {
 	struct resolver r = { .s = s, .doc = doc, .err = err };
@@ -412,14 +412,14 @@ static int build(struct lab_scenario *s, struct lab_doc *doc, struct lab_scenari
 
 int lab_scenario_load(const char *name, struct lab_scenario **out, struct ho_err *err)
 {
-	struct lab_doc *doc;
+	struct ho_doc *doc;
 	void *s;
 	char *path;
 	int rc = lab_data_find("scenarios", name, ".yaml", &path, err);
 
 	if (rc)
 		return rc;
-	rc = lab_doc_load(path, &lab_scenario_schema, &s, &doc, err);
+	rc = ho_doc_load(path, &lab_scenario_schema, &s, &doc, err);
 	free(path);
 	return rc ? rc : build(s, doc, out, err);
 }
@@ -427,9 +427,9 @@ int lab_scenario_load(const char *name, struct lab_scenario **out, struct ho_err
 int lab_scenario_parse(const char *file, const char *text, size_t bytes, struct lab_scenario **out,
 		       struct ho_err *err)
 {
-	struct lab_doc *doc;
+	struct ho_doc *doc;
 	void *s;
-	int rc = lab_doc_parse(file, text, bytes, &lab_scenario_schema, &s, &doc, err);
+	int rc = ho_doc_parse(file, text, bytes, &lab_scenario_schema, &s, &doc, err);
 
 	return rc ? rc : build(s, doc, out, err);
 }
@@ -452,7 +452,7 @@ void lab_scenario_free(struct lab_scenario *s)
 		lab_params_free(&s->series[i].set);
 	free(s->published_path);
 	lab_table_free(s->table);
-	lab_doc_free(s->doc);
+	ho_doc_free(s->doc);
 	ho_yaml_free(&lab_scenario_schema, s);
 }
 
@@ -464,5 +464,5 @@ int lab_scenario_blame(const struct lab_scenario *s, struct ho_err *err, const c
 	va_start(ap, node);
 	vsnprintf(path, sizeof(path), node, ap);
 	va_end(ap);
-	return lab_doc_blame(s->doc, path, err);
+	return ho_doc_blame(s->doc, path, err);
 }

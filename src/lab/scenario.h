@@ -161,7 +161,7 @@ struct lab_scenario {
 	sim_ps warmup, duration;
 	char *published_path;
 	struct lab_table *table; /* that file; all columns named above are in it */
-	struct lab_doc *doc;     /* for lab_scenario_blame */
+	struct ho_doc *doc;     /* for lab_scenario_blame */
 };
 
 /* `name` is that of a scenario (lab_data_find) or a path. Errors name file, line and column. */

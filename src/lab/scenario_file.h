@@ -9,11 +9,11 @@
 
 extern const struct cyaml_schema_value lab_scenario_schema;
 
-struct lab_doc;
+struct ho_doc;
 
 /* Resolves names and checks values, again after changes. doc is for places in messages: NULL when
  * the file is not at fault. */
-int lab_scenario_resolve(struct lab_scenario *scenario, const struct lab_doc *doc,
+int lab_scenario_resolve(struct lab_scenario *scenario, const struct ho_doc *doc,
 			 struct ho_err *err);
 
 /* Adds a parameter or changes it. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "lab/document.h"
+#include "base/document.h"
 #include "measure/pool.h"
 
 struct outcome {
@@ -42,7 +42,7 @@ int ms_grid_scenario(const struct ms_grid *grid, unsigned point, struct lab_scen
 {
 	const struct ms_point *p = &grid->point[point];
 	struct lab_scenario *s;
-	int rc = lab_scenario_load(lab_doc_name(grid->scenario->doc), &s, err);
+	int rc = lab_scenario_load(ho_doc_name(grid->scenario->doc), &s, err);
 
 	if (rc < 0)
 		return rc;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "lab/document.h"
+#include "base/document.h"
 #include "measure/target.h"
 
 enum {
@@ -217,7 +217,7 @@ static int lab_digest(struct ms_target *t, const struct ms_axes *set, const stru
 		      uint64_t *out, struct ho_err *err)
 {
 	uint64_t hash = 0xcbf29ce484222325;
-	int rc = hash_file(lab_doc_name(t->scenario->doc), &hash, err);
+	int rc = hash_file(ho_doc_name(t->scenario->doc), &hash, err);
 
 	if (rc < 0)
 		return rc;

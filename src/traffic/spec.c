@@ -80,7 +80,8 @@ out:
 }
 
 static int build_streams(struct tr_spec *spec, const struct tr_spec_text *text,
-			 enum tr_stamp_wish wish, uint64_t *weights, struct ho_err *err)
+			 enum tr_stamp_wish wish, uint64_t *weights, struct tr_spec_fault *fault,
+			 struct ho_err *err)
 {
 	static const struct tr_stream_text defaults;
 	int rc = 0;
@@ -88,20 +89,24 @@ static int build_streams(struct tr_spec *spec, const struct tr_spec_text *text,
 	for (unsigned i = 0; i < spec->n_streams && !rc; i++) {
 		const struct tr_stream_text *t = text->n_streams ? &text->streams[i] : &defaults;
 
-		rc = tr_stream_build(&spec->streams[i], t, i, spec->seed, wish, &weights[i], err);
+		rc = tr_stream_build(&spec->streams[i], t, i, spec->seed, wish, &weights[i],
+				     &fault->key, err);
+		fault->stream = i;
 		if (rc && (spec->n_streams > 1 || t->name))
 			ho_err_prefix(err, "%s", spec->streams[i].name);
 	}
 	return rc;
 }
 
-int tr_spec_create(const struct tr_spec_text *text, struct tr_spec **out, struct ho_err *err)
+int tr_spec_create_at(const struct tr_spec_text *text, struct tr_spec **out,
+		      struct tr_spec_fault *fault, struct ho_err *err)
 {
 	struct tr_spec *spec = calloc(1, sizeof(*spec));
 	uint64_t *weights = NULL;
 	enum tr_stamp_wish wish;
 	int rc = -ENOMEM;
 
+	*fault = (struct tr_spec_fault){ NULL, 0 };
 	if (!spec)
 		goto out;
 	if (text->n_streams > STREAMS_MAX) {
@@ -114,13 +119,19 @@ int tr_spec_create(const struct tr_spec_text *text, struct tr_spec **out, struct
 	weights = calloc(spec->n_streams, sizeof(*weights));
 	if (!spec->streams || !weights)
 		goto out;
+	fault->key = "seed";
 	rc = parse_seed(text->seed, &spec->seed, err);
-	if (!rc)
-		rc = parse_stamp(text->stamp, &wish, err);
-	if (!rc)
-		rc = build_streams(spec, text, wish, weights, err);
-	if (!rc)
-		rc = set_turns(spec, weights, err);
+	if (rc)
+		goto out;
+	fault->key = "stamp";
+	rc = parse_stamp(text->stamp, &wish, err);
+	if (rc)
+		goto out;
+	rc = build_streams(spec, text, wish, weights, fault, err);
+	if (rc)
+		goto out;
+	*fault = (struct tr_spec_fault){ "weight", 0 };
+	rc = set_turns(spec, weights, err);
 	if (rc)
 		goto out;
 	spec->stamped = wish != TR_STAMP_NO;
@@ -146,6 +157,13 @@ out:
 	}
 	*out = spec;
 	return 0;
+}
+
+int tr_spec_create(const struct tr_spec_text *text, struct tr_spec **out, struct ho_err *err)
+{
+	struct tr_spec_fault fault;
+
+	return tr_spec_create_at(text, out, &fault, err);
 }
 
 void tr_spec_destroy(struct tr_spec *spec)

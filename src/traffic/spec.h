@@ -100,10 +100,20 @@ struct tr_spec;
  */
 int tr_spec_create(const struct tr_spec_text *text, struct tr_spec **out, struct ho_err *err);
 
+/* The text that a complaint is about. */
+struct tr_spec_fault {
+	const char *key; /* of struct tr_stream_text, "seed" or "stamp"; NULL: of no single one */
+	unsigned stream; /* whose key it is, and with NULL who is at fault */
+};
+
+/* The same; on -EINVAL *fault says which text it was. */
+int tr_spec_create_at(const struct tr_spec_text *text, struct tr_spec **out,
+		      struct tr_spec_fault *fault, struct ho_err *err);
+
 /*
  * The same from a YAML file (docs/frames.md). `over`, if not NULL, wins over the file: its seed
  * and stamp, and each field that its first stream sets, in all streams of the file. Errors begin
- * with the file's name, and line and column where YAML or a key is wrong.
+ * with the file's name, line and column, unless the text at fault is one of `over`.
  */
 int tr_spec_load(const char *path, const struct tr_spec_text *over, struct tr_spec **out,
 		 struct ho_err *err);

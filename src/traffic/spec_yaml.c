@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Specifications from YAML: every value is a text, whose meaning traffic/stream.c knows. */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
-#include "base/yaml.h"
+#include "base/document.h"
 #include "traffic/spec.h"
 
 static const cyaml_schema_field_t stream_fields[] = {
@@ -34,12 +37,47 @@ static const cyaml_schema_value_t spec_schema = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct tr_spec_text, spec_fields),
 };
 
+/* Is the text at fault one of `over`? Then no line of the file is. */
+static bool is_over(const struct tr_spec_text *over, const char *key)
+{
+	if (!over || !key)
+		return false;
+	if (!strcmp(key, "seed"))
+		return over->seed;
+	if (!strcmp(key, "stamp"))
+		return over->stamp;
+	for (const struct tr_stream_field *f = tr_stream_fields; f->key && over->n_streams; f++) {
+		if (!strcmp(f->key, key))
+			return *(const char *const *)((const char *)over->streams + f->offset);
+	}
+	return false;
+}
+
+/* Puts file, line and column before the message. */
+static void blame(const struct ho_doc *doc, const struct tr_spec_text *over,
+		  const struct tr_spec_fault *fault, struct ho_err *err)
+{
+	const char *key = fault->key;
+	char node[96];
+
+	if (is_over(over, key)) {
+		ho_err_prefix(err, "%s", ho_doc_name(doc));
+		return;
+	}
+	if (key && (!strcmp(key, "seed") || !strcmp(key, "stamp")))
+		snprintf(node, sizeof(node), "%s", key);
+	else
+		snprintf(node, sizeof(node), "streams/%u/%s", fault->stream, key ? key : "");
+	ho_doc_blame(doc, node, err);
+}
+
 /* The file's texts with those of `over` put over them, as a copy: the file's own strings must stay
  * for libcyaml to free. */
-static int create_over(const struct tr_spec_text *file, const struct tr_spec_text *over,
-		       struct tr_spec **out, struct ho_err *err)
+static int create_over(const struct ho_doc *doc, const struct tr_spec_text *file,
+		       const struct tr_spec_text *over, struct tr_spec **out, struct ho_err *err)
 {
 	struct tr_spec_text text = *file;
+	struct tr_spec_fault fault;
 	struct tr_stream_text *streams;
 	int rc;
 
@@ -61,40 +99,44 @@ static int create_over(const struct tr_spec_text *file, const struct tr_spec_tex
 				*(const char **)((char *)&streams[i] + f->offset) = value;
 		}
 	}
-	rc = tr_spec_create(&text, out, err);
+	rc = tr_spec_create_at(&text, out, &fault, err);
+	if (rc)
+		blame(doc, over, &fault, err);
 	free(streams);
 	return rc;
 }
 
-static int finish(const char *name, int rc, void *data, const struct tr_spec_text *over,
+static int finish(struct ho_doc *doc, void *data, const struct tr_spec_text *over,
 		  struct tr_spec **out, struct ho_err *err)
 {
-	if (rc)
-		return rc;
+	int rc;
+
 	/* An empty document is no mapping. */
-	if (!data)
-		return ho_err_set(err, -EINVAL, "%s: empty", name);
-	rc = create_over(data, over, out, err);
-	if (rc)
-		ho_err_prefix(err, "%s", name);
+	if (data)
+		rc = create_over(doc, data, over, out, err);
+	else
+		rc = ho_err_set(err, -EINVAL, "%s: empty", ho_doc_name(doc));
 	ho_yaml_free(&spec_schema, data);
+	ho_doc_free(doc);
 	return rc;
 }
 
 int tr_spec_load(const char *path, const struct tr_spec_text *over, struct tr_spec **out,
 		 struct ho_err *err)
 {
+	struct ho_doc *doc;
 	void *data = NULL;
-	int rc = ho_yaml_load_file(path, &spec_schema, &data, err);
+	int rc = ho_doc_load(path, &spec_schema, &data, &doc, err);
 
-	return finish(path, rc, data, over, out, err);
+	return rc ? rc : finish(doc, data, over, out, err);
 }
 
 int tr_spec_load_text(const char *name, const void *text, size_t bytes,
 		      const struct tr_spec_text *over, struct tr_spec **out, struct ho_err *err)
 {
+	struct ho_doc *doc;
 	void *data = NULL;
-	int rc = ho_yaml_load(name, text, bytes, &spec_schema, &data, err);
+	int rc = ho_doc_parse(name, text, bytes, &spec_schema, &data, &doc, err);
 
-	return finish(name, rc, data, over, out, err);
+	return rc ? rc : finish(doc, data, over, out, err);
 }

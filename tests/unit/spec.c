@@ -373,13 +373,13 @@ static const struct {
 	{ "streams: [{size: [60, 70]}]", "f.yaml:1:" },
 	{ "streams: [{size: 60}", "f.yaml" },
 	{ "streams: [{size: 60, size: 60, \t]", "f.yaml" },
-	{ "seed: minus\nstreams: [{}]", "f.yaml: seed: 'minus' is not a number" },
+	{ "seed: minus\nstreams: [{}]", "f.yaml:1:7: seed: 'minus' is not a number" },
 	{ "stamp: maybe\nstreams: [{}]", "stamp: 'maybe' is none of yes, no, auto" },
 	{ "streams: [{weight: 0}, {weight: 0}]", "weights sum to 0" },
 	{ "streams: [{weight: 65537}, {weight: 1}]", "weights sum to 65538" },
 	{ "streams: [{}, {name: second, ttl: 256}]",
-	  "f.yaml: second: ttl: '256' is not a number from 0 to 255" },
-	{ "streams: [{ttl: 1}, {ttl: 999}]", "f.yaml: stream 2: ttl: '999'" },
+	  "f.yaml:1:37: second: ttl: '256' is not a number from 0 to 255" },
+	{ "streams: [{ttl: 1}, {ttl: 999}]", "f.yaml:1:27: stream 2: ttl: '999'" },
 	{ "stamp: yes\nstreams: [{size: 57}]", "headers and stamp take 58" },
 };
 
@@ -455,6 +455,47 @@ static const struct {
 	{ { .weight = "1-2" }, "weight: '1-2': this field cannot vary" },
 };
 
+/* A value that cannot be is blamed where it stands, unless it is not the file's. */
+static void test_places(void **state)
+{
+	static const struct {
+		const char *yaml, *seed, *size, *says;
+	} cases[] = {
+		{ "seed: 1\nstreams:\n  - name: a\n  - {name: b, ttl: 1,\n     size: 70000x}\n",
+		  NULL, NULL, "f.yaml:5:12: b: size: '70000x' is not a number from 0 to 65557" },
+		{ "streams:\n  - proto: udp\n    size: 20\n", NULL, NULL,
+		  "f.yaml:3:11: size: frames of 20 bytes: the headers alone take 42" },
+		{ "streams:\n  - ip-id: 1\n    ip-src: 2001:2::3\n", NULL, NULL,
+		  "f.yaml:2:12: ip-id: only IPv4 has this field" },
+		{ "seed: x\nstreams:\n  - size: 60\n", NULL, NULL,
+		  "f.yaml:1:7: seed: 'x' is not a number" },
+		{ "streams:\n  - size: 60\nstamp: maybe\n", NULL, NULL,
+		  "f.yaml:3:8: stamp: 'maybe' is none of" },
+		{ "streams:\n  - weight: 0\n", NULL, NULL, "f.yaml:2:13: the weights sum to 0" },
+		{ "seed: 1\nstreams:\n  - size: 60\n", "x", NULL, "f.yaml: seed: 'x' is not" },
+		{ "streams:\n  - size: 60\n", NULL, "20", "f.yaml: size: frames of 20 bytes" },
+		{ "streams:\n  - size: &a 60\n    ttl: &a 1\n", NULL, NULL,
+		  "f.yaml:3:10: found duplicate anchor" },
+	};
+
+	for (unsigned i = 0; i < HO_ARRAY_LEN(cases); i++) {
+		struct tr_stream_text stream = { .size = cases[i].size };
+		struct tr_spec_text over = {
+			.seed = cases[i].seed,
+			.streams = &stream,
+			.n_streams = 1,
+		};
+		struct tr_spec *spec;
+		struct ho_err err = { 0 };
+		int rc = tr_spec_load_text("f.yaml", cases[i].yaml, strlen(cases[i].yaml), &over,
+					   &spec, &err);
+
+		if (rc != -EINVAL || strncmp(err.text, cases[i].says, strlen(cases[i].says)) != 0)
+			fail_msg("%s: %d '%s' does not begin with '%s'", cases[i].yaml, rc,
+				 err.text, cases[i].says);
+	}
+}
+
 static void test_complaints(void **state)
 {
 	struct tr_spec *spec;
@@ -526,7 +567,8 @@ int main(void)
 		cmocka_unit_test(test_layout),  cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_weights), cmocka_unit_test(test_over),
 		cmocka_unit_test(test_file),    cmocka_unit_test(test_complaints),
-		cmocka_unit_test(test_fits),    cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_places),  cmocka_unit_test(test_fits),
+		cmocka_unit_test(test_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

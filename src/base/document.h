@@ -6,43 +6,43 @@
  *
  * Nodes are named by a path: keys and sequence indices with slashes between, "hosts/0/chips/1/tx".
  */
-#ifndef HOLDOFF_LAB_DOCUMENT_H
-#define HOLDOFF_LAB_DOCUMENT_H
+#ifndef HOLDOFF_BASE_DOCUMENT_H
+#define HOLDOFF_BASE_DOCUMENT_H
 
 #include "base/error.h"
 #include "base/yaml.h"
 
-struct lab_doc;
+struct ho_doc;
 
 /*
  * Reads the file by the schema into *data (ho_yaml_free(schema, ...) frees it) and keeps the
  * document. Errors as those of ho_yaml_load.
  */
-int lab_doc_load(const char *path, const struct cyaml_schema_value *schema, void **data,
-		 struct lab_doc **out, struct ho_err *err);
+int ho_doc_load(const char *path, const struct cyaml_schema_value *schema, void **data,
+		struct ho_doc **out, struct ho_err *err);
 /* The same from memory; `name` stands for the file in messages. */
-int lab_doc_parse(const char *name, const char *text, size_t bytes,
-		  const struct cyaml_schema_value *schema, void **data, struct lab_doc **out,
-		  struct ho_err *err);
+int ho_doc_parse(const char *name, const char *text, size_t bytes,
+		 const struct cyaml_schema_value *schema, void **data, struct ho_doc **out,
+		 struct ho_err *err);
 /* NULL is allowed. */
-void lab_doc_free(struct lab_doc *doc);
+void ho_doc_free(struct ho_doc *doc);
 
-const char *lab_doc_name(const struct lab_doc *doc);
+const char *ho_doc_name(const struct ho_doc *doc);
 
 /* The place of a node; of the nearest one above it if it is not there. Both 1 at least. */
-void lab_doc_where(const struct lab_doc *doc, const char *node, unsigned *line, unsigned *column);
+void ho_doc_where(const struct ho_doc *doc, const char *node, unsigned *line, unsigned *column);
 
 /* Puts "FILE:LINE:COLUMN: " of the node before the message that err holds. Returns err's code, or
  * -EINVAL without err. Without a document (NULL) the message stays as it is. */
-int lab_doc_blame(const struct lab_doc *doc, const char *node, struct ho_err *err);
+int ho_doc_blame(const struct ho_doc *doc, const char *node, struct ho_err *err);
 
 /*
  * Calls fn for each entry of the mapping `node` whose value is a scalar, in the file's order;
  * ends with fn's first result that is not 0. A node that is not there is an empty mapping; one
  * that is no mapping, or has other values, -EINVAL.
  */
-int lab_doc_entries(const struct lab_doc *doc, const char *node,
-		    int (*fn)(void *arg, const char *key, const char *value, struct ho_err *err),
-		    void *arg, struct ho_err *err);
+int ho_doc_entries(const struct ho_doc *doc, const char *node,
+		   int (*fn)(void *arg, const char *key, const char *value, struct ho_err *err),
+		   void *arg, struct ho_err *err);
 
 #endif

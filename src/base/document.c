@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "lab/document.h"
+#include "base/document.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 /* A profile has about 5 KB, a scenario with all comments 20. */
 #define DOC_BYTES_MAX (4u << 20)
 
-struct lab_doc {
+struct ho_doc {
 	char *name;
 	yaml_document_t yaml;
 };
@@ -43,11 +43,11 @@ out:
 	return rc;
 }
 
-int lab_doc_parse(const char *name, const char *text, size_t bytes,
-		  const struct cyaml_schema_value *schema, void **data, struct lab_doc **out,
-		  struct ho_err *err)
+int ho_doc_parse(const char *name, const char *text, size_t bytes,
+		 const struct cyaml_schema_value *schema, void **data, struct ho_doc **out,
+		 struct ho_err *err)
 {
-	struct lab_doc *doc;
+	struct ho_doc *doc;
 	yaml_parser_t parser;
 	int rc = ho_yaml_load(name, text, bytes, schema, data, err);
 
@@ -59,10 +59,16 @@ int lab_doc_parse(const char *name, const char *text, size_t bytes,
 		goto err_free;
 	}
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, bytes);
-	/* What the schema accepted has no syntax errors. */
+	/* What the schema accepted has no syntax errors, but an anchor may be there twice. */
 	if (!yaml_parser_load(&parser, &doc->yaml)) {
+		if (parser.error == YAML_MEMORY_ERROR)
+			rc = ho_err_set(err, -ENOMEM, "%s: out of memory", name);
+		else
+			rc = ho_err_set(err, -EINVAL, "%s:%zu:%zu: %s", name,
+					parser.problem_mark.line + 1,
+					parser.problem_mark.column + 1,
+					parser.context ? parser.context : parser.problem);
 		yaml_parser_delete(&parser);
-		rc = ho_err_set(err, -ENOMEM, "%s: out of memory", name);
 		goto err_free;
 	}
 	yaml_parser_delete(&parser);
@@ -78,8 +84,8 @@ err_free:
 	return rc;
 }
 
-int lab_doc_load(const char *path, const struct cyaml_schema_value *schema, void **data,
-		 struct lab_doc **out, struct ho_err *err)
+int ho_doc_load(const char *path, const struct cyaml_schema_value *schema, void **data,
+		struct ho_doc **out, struct ho_err *err)
 {
 	char *text = NULL;
 	size_t bytes = 0;
@@ -87,12 +93,12 @@ int lab_doc_load(const char *path, const struct cyaml_schema_value *schema, void
 
 	if (rc)
 		return rc;
-	rc = lab_doc_parse(path, text, bytes, schema, data, out, err);
+	rc = ho_doc_parse(path, text, bytes, schema, data, out, err);
 	free(text);
 	return rc;
 }
 
-void lab_doc_free(struct lab_doc *doc)
+void ho_doc_free(struct ho_doc *doc)
 {
 	if (!doc)
 		return;
@@ -101,13 +107,13 @@ void lab_doc_free(struct lab_doc *doc)
 	free(doc);
 }
 
-const char *lab_doc_name(const struct lab_doc *doc)
+const char *ho_doc_name(const struct ho_doc *doc)
 {
 	return doc->name;
 }
 
 /* libyaml's accessors take no const documents. */
-static yaml_node_t *node_get(const struct lab_doc *doc, int index)
+static yaml_node_t *node_get(const struct ho_doc *doc, int index)
 {
 	return yaml_document_get_node((yaml_document_t *)&doc->yaml, index);
 }
@@ -119,7 +125,7 @@ static const char *scalar(const yaml_node_t *node)
 }
 
 /* The child called `name` (not terminated), or NULL. *key becomes the node that names it. */
-static yaml_node_t *child(const struct lab_doc *doc, yaml_node_t *node, const char *name,
+static yaml_node_t *child(const struct ho_doc *doc, yaml_node_t *node, const char *name,
 			  size_t length, yaml_node_t **key)
 {
 	if (node->type == YAML_SEQUENCE_NODE) {
@@ -146,7 +152,7 @@ static yaml_node_t *child(const struct lab_doc *doc, yaml_node_t *node, const ch
 }
 
 /* The node, or NULL; *nearest is then the last one on the way that is there. */
-static yaml_node_t *find(const struct lab_doc *doc, const char *path, yaml_node_t **nearest)
+static yaml_node_t *find(const struct ho_doc *doc, const char *path, yaml_node_t **nearest)
 {
 	yaml_node_t *node = yaml_document_get_root_node((yaml_document_t *)&doc->yaml);
 	yaml_node_t *key;
@@ -165,7 +171,7 @@ static yaml_node_t *find(const struct lab_doc *doc, const char *path, yaml_node_
 	return node;
 }
 
-void lab_doc_where(const struct lab_doc *doc, const char *path, unsigned *line, unsigned *column)
+void ho_doc_where(const struct ho_doc *doc, const char *path, unsigned *line, unsigned *column)
 {
 	yaml_node_t *nearest;
 
@@ -174,7 +180,7 @@ void lab_doc_where(const struct lab_doc *doc, const char *path, unsigned *line, 
 	*column = nearest ? (unsigned)nearest->start_mark.column + 1 : 1;
 }
 
-int lab_doc_blame(const struct lab_doc *doc, const char *node, struct ho_err *err)
+int ho_doc_blame(const struct ho_doc *doc, const char *node, struct ho_err *err)
 {
 	unsigned line, column;
 
@@ -182,13 +188,13 @@ int lab_doc_blame(const struct lab_doc *doc, const char *node, struct ho_err *er
 		return -EINVAL;
 	if (!doc)
 		return err->code;
-	lab_doc_where(doc, node, &line, &column);
+	ho_doc_where(doc, node, &line, &column);
 	return ho_err_prefix(err, "%s:%u:%u", doc->name, line, column);
 }
 
-int lab_doc_entries(const struct lab_doc *doc, const char *path,
-		    int (*fn)(void *arg, const char *key, const char *value, struct ho_err *err),
-		    void *arg, struct ho_err *err)
+int ho_doc_entries(const struct ho_doc *doc, const char *path,
+		   int (*fn)(void *arg, const char *key, const char *value, struct ho_err *err),
+		   void *arg, struct ho_err *err)
 {
 	yaml_node_t *nearest, *node = find(doc, path, &nearest);
 
