@@ -142,7 +142,8 @@ static bool any_done(const struct recv *r)
 	return false;
 }
 
-static void watch(struct recv *r, bool counting)
+/* Receivers see to the duration themselves, unless they wait for the capture's reader. */
+static void watch(struct recv *r, bool counting, uint64_t end_ns, struct tr_capture *capture)
 {
 	struct totals before, now;
 	bool asked = false;
@@ -150,12 +151,14 @@ static void watch(struct recv *r, bool counting)
 	read_totals(r, &before);
 	cmd_session_rows_begin(&r->session);
 	while (!all_done(r)) {
-		if (cmd_session_wait(&r->session, RT_FOREVER)) {
+		if (cmd_session_wait(&r->session, asked ? RT_FOREVER : end_ns)) {
 			read_totals(r, &now);
 			row(r, &now, &before);
 			before = now;
 		}
-		if (!asked && (r->session.interrupted || (counting && any_done(r)))) {
+		if (!asked && (r->session.interrupted || (counting && any_done(r)) ||
+			       rt_now_ns(r->session.rt) >= end_ns)) {
+			tr_capture_ask_stop(capture);
 			for (unsigned i = 0; i < r->n; i++)
 				tr_stop_ask(&r->receiver[i]->stop);
 			asked = true;
@@ -172,6 +175,7 @@ static int run(struct recv *r, const struct recv_options *o, const struct tr_fil
 {
 	const struct cmd_options *common = &o->common;
 	uint64_t start = rt_now_ns(r->session.rt);
+	uint64_t end_ns = common->duration_ns ? start + common->duration_ns : RT_FOREVER;
 	int rc = 0;
 
 	r->receiver = calloc(r->port->n_rxq, sizeof(r->receiver[0]));
@@ -186,7 +190,7 @@ static int run(struct recv *r, const struct recv_options *o, const struct tr_fil
 			.capture = capture,
 			.count = common->count,
 			.shared_count = common->count ? &r->counted : NULL,
-			.end_ns = common->duration_ns ? start + common->duration_ns : RT_FOREVER,
+			.end_ns = end_ns,
 			.done_event = r->session.done_event,
 		};
 
@@ -203,7 +207,7 @@ static int run(struct recv *r, const struct recv_options *o, const struct tr_fil
 	for (unsigned i = 0; rc == 0 && i < r->n; i++)
 		rc = cmd_session_spawn(&r->session, "recv", tr_receiver_run, r->receiver[i], err);
 	if (rc == 0)
-		watch(r, common->count != 0);
+		watch(r, common->count != 0, end_ns, capture);
 	for (unsigned i = 0; i < r->n; i++)
 		tr_stop_ask(&r->receiver[i]->stop);
 	cmd_session_join(&r->session);
@@ -290,12 +294,17 @@ static int recv_main(struct recv *r, const struct recv_options *o, const struct 
 		rc = cmd_session_bind(&r->session, r->port, true, false, err);
 	/* Before privileges are given up. */
 	if (rc == 0 && o->write)
-		rc = tr_capture_open(o->write, &capture, err);
+		rc = tr_capture_open(r->session.rt, o->write,
+				     o->common.duration_ns
+					     ? rt_now_ns(r->session.rt) + o->common.duration_ns
+					     : RT_FOREVER,
+				     &capture, err);
 	if (rc == 0)
 		rc = cmd_session_start(&r->session, err);
 	started = r->port && r->port->started;
 	if (rc == 0)
 		rc = run(r, o, filter, capture, err);
+	tr_capture_ask_stop(capture);
 	late_rc = tr_capture_close(capture, &r->captured, &late);
 	if (!started || rc == -EINTR) {
 		cmd_session_close(&r->session, NULL);

@@ -165,7 +165,7 @@ static int open_input(const char *path, struct ho_err *err)
 }
 
 /* Opens FILE to be written, empty; *made says that it was not there before. */
-static int open_output(const char *path, bool *made, struct ho_err *err)
+static int open_output(struct rt *rt, const char *path, bool *made, struct ho_err *err)
 {
 	int fd, rc;
 
@@ -177,13 +177,13 @@ static int open_output(const char *path, bool *made, struct ho_err *err)
 					  "output");
 		return STDOUT_FILENO;
 	}
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = pcap_out_open_path(rt, path, O_CREAT | O_EXCL, RT_FOREVER);
 	*made = fd >= 0;
 	/* Not cut before the lock says that nobody reads it. */
-	if (fd < 0 && errno == EEXIST)
-		fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd == -EEXIST)
+		fd = pcap_out_open_path(rt, path, 0, RT_FOREVER);
 	if (fd < 0)
-		return ho_err_set(err, -errno, "cannot be written: %s", ho_strerror(errno));
+		return ho_err_set(err, fd, "cannot be written: %s", pcap_out_open_error(fd));
 	rc = lock_file(fd, LOCK_EX, err);
 	/* EINVAL: a pipe or a device has no length. */
 	if (rc == 0 && ftruncate(fd, 0) < 0 && errno != EINVAL)
@@ -227,7 +227,7 @@ static int open_queues(struct pcap_port *port, const char *path, bool reads, boo
 			return rc;
 	}
 	if (writes) {
-		fd = open_output(path, &made, err);
+		fd = open_output(port->base.rt, path, &made, err);
 		rc = fd < 0 ? fd : pcap_write_open(txq_of(&port->base), fd, &port->opts, err);
 		if (rc < 0) {
 			if (fd >= 0 && made)

@@ -4,6 +4,8 @@
  *
  *   pcap.c        names, options, which direction; open and close
  *   pcap_in.c     the bytes under libpcap
+ *   pcap_out.c    bytes on their way to a file or a pipe
+ *   pcap_schedule.c  when recorded frames are due
  *   pcap_read.c   the receive queue: records to frames, replay in time, loops, memory
  *   pcap_write.c  the transmit queue: frames to records
  */
@@ -12,6 +14,8 @@
 
 #include "port/bpf.h"
 #include "port/pcap_in.h"
+#include "port/pcap_out.h"
+#include "port/pcap_schedule.h"
 #include "port/port.h"
 
 #define PCAP_RECORD_HEADER_BYTES 16
@@ -53,10 +57,9 @@ struct pcap_rxq {
 	uint64_t record;    /* of this pass, from 1 */
 	uint64_t delivered; /* frames of this pass that the filter and the checks let through */
 	/* Replay in time. */
-	bool clocked;     /* the first frame has set the clock */
-	uint64_t due_ns;  /* when `next` is to be given, on the executor's clock */
-	uint64_t last_ns; /* the file's time of the frame before it */
-	uint64_t span_ns; /* sum of the gaps of this pass */
+	struct pcap_schedule schedule;
+	uint64_t start_ns; /* when the first frame was prepared, on the executor's clock; 0 = not */
+	uint64_t due_ns;   /* when `next` is to be given, on that clock */
 	struct rt_event *event;
 	struct ho_err late;
 };
@@ -66,6 +69,7 @@ struct pcap_txq {
 	const struct pcap_opts *opts;
 	bool active; /* this port writes */
 	int fd;
+	struct pcap_out out;
 	bool regular;        /* a file that can be cut */
 	uint64_t file_bytes; /* whole records in the file, with its header */
 	uint64_t records;    /* in the file */

@@ -5,9 +5,7 @@
  * One frame is always prepared ahead (q->next): its time says when it is due, and a burst that has
  * no room or no buffers for it leaves it there. Nothing is lost for want of buffers: a file waits.
  *
- * Timed replay keeps the file's gaps divided by `speed`, counted from the moment of the first
- * receive call. A record older than the one before it is due together with it. Between two passes
- * of a loop lies the file's mean gap, so that the rate does not change.
+ * Timed replay (pcap_schedule.h) counts from the moment of the first receive call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +17,6 @@
 #define MEMORY_FRAMES   1000000u
 #define SKIPS_PER_CALL  4096 /* records that are dropped before a call returns with nothing */
 #define STREAM_POLL_NS  1000000u
-#define GAP_MAX_NS      1e18 /* some thirty years: broken times must not overflow */
 
 struct pcap_memory_record {
 	uint64_t time_ns;
@@ -113,24 +110,15 @@ static enum file_record memory_record(struct pcap_rxq *q)
 	return FILE_FRAME;
 }
 
-static double frame_gap(const struct pcap_rxq *q, double gap_ns)
-{
-	gap_ns /= q->opts->speed;
-	return gap_ns < GAP_MAX_NS ? gap_ns : GAP_MAX_NS;
-}
-
 /* When q->next is due. */
 static void set_due(struct pcap_rxq *q)
 {
-	if (!q->clocked) {
-		q->clocked = true;
-		q->due_ns = rt_now_ns(q->base.port->rt);
-	} else if (q->delivered > 0 && q->next.time_ns > q->last_ns) {
-		q->span_ns += q->next.time_ns - q->last_ns;
-		q->due_ns += (uint64_t)frame_gap(q, (double)(q->next.time_ns - q->last_ns));
-	}
-	/* The file's clock went back: go on from the new time. */
-	q->last_ns = q->next.time_ns;
+	bool back;
+
+	if (!q->start_ns)
+		q->start_ns = rt_now_ns(q->base.port->rt);
+	/* Both are far from where the sum would wrap. */
+	q->due_ns = q->start_ns + pcap_schedule_frame(&q->schedule, q->next.time_ns, &back);
 }
 
 /* At the end of the file: begins the next pass, or ends. */
@@ -141,10 +129,8 @@ static bool next_pass(struct pcap_rxq *q)
 		end_with(q);
 		return false;
 	}
-	if (q->opts->speed > 0 && q->delivered > 1)
-		q->due_ns +=
-			(uint64_t)frame_gap(q, (double)q->span_ns / (double)(q->delivered - 1));
-	q->span_ns = q->delivered = q->record = 0;
+	pcap_schedule_pass(&q->schedule);
+	q->delivered = q->record = 0;
 	q->mem.pos = 0;
 	if (!q->opts->memory && pcap_in_rewind(&q->in, &q->late) < 0) {
 		end_with(q);
@@ -290,6 +276,7 @@ int pcap_read_open(struct pcap_rxq *q, int fd, const struct pcap_opts *opts, con
 	if (rc < 0)
 		return rc;
 	q->opts = opts;
+	q->schedule.speed = opts->speed;
 	q->active = true;
 	q->base.rx = pcap_rx;
 	if (opts->loop != 1 && q->in.stream && !opts->memory) {

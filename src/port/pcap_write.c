@@ -10,7 +10,6 @@
  * file is cut behind the last whole record, and nothing more is written.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,26 +45,6 @@ struct record_header {
 static_assert(sizeof(struct record_header) == PCAP_RECORD_HEADER_BYTES, "as the format says");
 static_assert(WRITE_BUFFER_BYTES > PK_FRAME_MAX_BYTES + VLAN_TAG_BYTES + PCAP_RECORD_HEADER_BYTES,
 	      "any record fits the empty buffer");
-
-/* Writes all of it, or returns a negative errno with *done saying how much went. */
-static int write_all(int fd, const uint8_t *from, size_t bytes, size_t *done)
-{
-	*done = 0;
-	while (*done < bytes) {
-		ssize_t n = write(fd, from + *done, bytes - *done);
-
-		if (n < 0 && errno == EAGAIN) {
-			struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-			poll(&p, 1, -1);
-		} else if (n < 0 && errno != EINTR) {
-			return -errno;
-		} else if (n > 0) {
-			*done += (size_t)n;
-		}
-	}
-	return 0;
-}
 
 /* Writing failed with `done` bytes of the buffer written: which records are in the file? */
 static void write_failed(struct pcap_txq *q, int rc, size_t done)
@@ -108,7 +87,7 @@ static void flush(struct pcap_txq *q)
 
 	if (!q->used)
 		return;
-	rc = write_all(q->fd, q->buf, q->used, &done);
+	rc = pcap_out_write(&q->out, q->buf, q->used, &done);
 	if (rc < 0) {
 		write_failed(q, rc, done);
 		return;
@@ -233,6 +212,7 @@ int pcap_write_open(struct pcap_txq *q, int fd, const struct pcap_opts *opts, st
 	int rc;
 
 	q->fd = fd;
+	pcap_out_init(&q->out, q->base.port->rt, fd);
 	q->opts = opts;
 	q->active = true;
 	q->base.tx = pcap_tx;
@@ -243,7 +223,7 @@ int pcap_write_open(struct pcap_txq *q, int fd, const struct pcap_opts *opts, st
 		rc = ho_err_set(err, -ENOMEM, "out of memory for the file's buffer");
 		goto fail;
 	}
-	rc = write_all(fd, (const uint8_t *)&h, sizeof(h), &done);
+	rc = pcap_out_write(&q->out, &h, sizeof(h), &done);
 	if (rc < 0) {
 		ho_err_set(err, rc, "cannot write its header: %s", ho_strerror(rc));
 		goto fail;

@@ -8,13 +8,12 @@
 
 #include "packet/headers.h"
 #include "port/pcap_in.h"
+#include "port/pcap_schedule.h"
 #include "traffic/source_kind.h"
 
 /* Records kept in memory, so that frames that were not sent can be built again: at least those of
  * one call, and one that is read ahead for its time. */
 #define KEEP 512
-/* What a broken time stamp can do at most, so that sums do not wrap: 146 years. */
-#define TIME_MAX_NS (UINT64_C(1) << 62)
 
 struct record {
 	uint64_t due_ns;
@@ -37,12 +36,9 @@ struct replay {
 	struct ho_err cause;
 
 	/* Of the file. */
-	uint64_t number;       /* of the record, from 1, in this pass */
-	uint64_t usable;       /* frames in all passes: which worker's is the next? */
-	uint64_t pass_usable;  /* in this pass */
-	__int128 first_ts_ns;  /* of the first usable frame: pcapng has 64 bits of seconds */
-	uint64_t last_at_ns;   /* of the latest one, from there */
-	uint64_t pass_base_ns; /* where this pass begins, in recorded time */
+	uint64_t number; /* of the record, from 1, in this pass */
+	uint64_t usable; /* frames in all passes: which worker's is the next? */
+	struct pcap_schedule schedule;
 };
 
 static void replay_fail(struct replay *r, int code, uint64_t byte, const char *why)
@@ -52,36 +48,8 @@ static void replay_fail(struct replay *r, int code, uint64_t byte, const char *w
 	r->ended = true;
 }
 
-/* Recorded time to the time of this replay. */
-static uint64_t scale(const struct replay *r, uint64_t at_ns)
-{
-	double scaled;
-
-	if (r->config.speed == 1)
-		return at_ns;
-	scaled = (double)at_ns / r->config.speed;
-	return scaled < 1.8e19 ? (uint64_t)scaled : RT_FOREVER - 1;
-}
-
-/* The time of a usable frame; it never goes back. */
-static uint64_t recorded_time(struct replay *r, const struct pcap_pkthdr *h, bool mine)
-{
-	__int128 ts = (__int128)h->ts.tv_sec * 1000000000 + h->ts.tv_usec, at;
-
-	if (!r->pass_usable) {
-		r->first_ts_ns = ts;
-		r->last_at_ns = 0;
-	}
-	at = ts - r->first_ts_ns;
-	if (at < r->last_at_ns)
-		r->counts.time_back += mine;
-	else
-		r->last_at_ns = at < TIME_MAX_NS ? (uint64_t)at : TIME_MAX_NS;
-	return HO_MIN(r->pass_base_ns + r->last_at_ns, TIME_MAX_NS);
-}
-
 static int keep_record(struct replay *r, const uint8_t *data, uint32_t have, uint32_t bytes,
-		       uint64_t at_ns)
+		       uint64_t due_ns)
 {
 	struct record *record = &r->record[r->read % KEEP];
 
@@ -97,7 +65,7 @@ static int keep_record(struct replay *r, const uint8_t *data, uint32_t have, uin
 	memcpy(record->data, data, have);
 	memset(record->data + have, 0, bytes - have);
 	record->bytes = bytes;
-	record->due_ns = r->config.speed > 0 ? scale(r, at_ns) : 0;
+	record->due_ns = due_ns;
 	r->read++;
 	return 0;
 }
@@ -130,7 +98,7 @@ static void end_pass(struct replay *r)
 		return;
 	}
 	r->counts.loops++;
-	if (!r->pass_usable) {
+	if (!r->schedule.frames) {
 		r->error = ho_err_set(&r->cause, -EINVAL, "%s: holds no frame that can be sent",
 				      r->path);
 		r->ended = true;
@@ -145,12 +113,7 @@ static void end_pass(struct replay *r)
 		r->ended = true;
 		return;
 	}
-	/* The gap between two passes is the mean one inside. */
-	r->pass_base_ns += r->last_at_ns;
-	if (r->pass_usable > 1)
-		r->pass_base_ns += r->last_at_ns / (r->pass_usable - 1);
-	r->pass_base_ns = HO_MIN(r->pass_base_ns, TIME_MAX_NS);
-	r->pass_usable = 0;
+	pcap_schedule_pass(&r->schedule);
 	r->number = 0;
 }
 
@@ -159,10 +122,10 @@ static bool read_next(struct replay *r)
 {
 	while (!r->ended) {
 		struct pcap_pkthdr *h;
-		uint64_t byte = pcap_in_byte(&r->in), at_ns;
+		uint64_t byte = pcap_in_byte(&r->in), due_ns;
 		const uint8_t *data;
 		uint32_t have;
-		bool mine;
+		bool mine, back;
 		int rc = pcap_next_ex(r->in.pcap, &h, &data);
 
 		if (rc == PCAP_ERROR_BREAK) {
@@ -181,14 +144,15 @@ static bool read_next(struct replay *r)
 		if (!is_usable(r, h))
 			continue;
 		mine = r->usable % r->workers == r->worker;
-		at_ns = recorded_time(r, h, mine);
+		due_ns = pcap_schedule_frame(
+			&r->schedule, (__int128)h->ts.tv_sec * 1000000000 + h->ts.tv_usec, &back);
+		r->counts.time_back += mine && back;
 		r->usable++;
-		r->pass_usable++;
 		if (!mine)
 			continue;
 		have = HO_MIN(h->caplen, h->len);
 		r->counts.padded += have < h->len;
-		if (keep_record(r, data, have, h->len, at_ns)) {
+		if (keep_record(r, data, have, h->len, r->config.speed > 0 ? due_ns : 0)) {
 			replay_fail(r, -ENOMEM, byte, "out of memory");
 			continue;
 		}
@@ -283,6 +247,7 @@ int tr_replay_create(const struct tr_replay_config *config, unsigned worker, uns
 	}
 	r->base.ops = &replay_ops;
 	r->config = *config;
+	r->schedule.speed = config->speed > 0 ? config->speed : 1;
 	r->worker = worker;
 	r->workers = workers;
 	rc = pcap_in_open(&r->in, config->rt, fd, err);

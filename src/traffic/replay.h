@@ -35,7 +35,7 @@ struct tr_replay_counts {
 	uint64_t truncated; /* left out: captured only in part */
 	uint64_t too_long;  /* left out: longer than a frame can be */
 	uint64_t too_short; /* left out: shorter than an Ethernet header */
-	uint64_t time_back; /* time stamp before its predecessor's: due at once */
+	uint64_t time_back; /* time stamp before an earlier frame's: due at once */
 };
 
 /*

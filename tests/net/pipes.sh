@@ -48,6 +48,38 @@ ends recv-fifo TERM 0 recv "pcap:$tmp/unopened"
 ends replay-stdin INT 0 gen null: --replay -
 ends replay-fifo TERM 0 gen null: --replay "$tmp/unopened"
 
+# A capture into a pipe that nobody opens, or opens and does not read.
+mkfifo "$tmp/nobody"
+ends write-fifo INT 0 recv mem:x --write "$tmp/nobody"
+began=$SECONDS
+timeout 15 "$holdoff" recv mem:x --write "$tmp/nobody" --duration 1s >/dev/null 2>"$tmp/err"
+got=$?
+[ $got = 2 ] && grep -q 'nobody reads' "$tmp/err" && [ $((SECONDS - began)) -lt 10 ] ||
+	{ bad "a capture that nobody reads, with a duration: status $got"; cat "$tmp/err"; }
+# What a stalled reader did not take is said: the capture is not complete.
+stalls() {
+	local name=$1 signal=$2 out=$3 pid got
+	shift 3
+	"$holdoff" recv "null:,size=1000" --write "$out" "$@" > >(exec sleep 30) 2>"$tmp/err" &
+	pid=$!
+	sleep 1
+	[ "$signal" = none ] || kill -"$signal" "$pid"
+	for _ in $(seq 200); do
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.05
+	done
+	kill -KILL "$pid" 2>/dev/null && bad "$name: does not end"
+	wait "$pid" 2>/dev/null
+	got=$?
+	[ $got = 2 ] && grep -q 'not complete: its reader' "$tmp/err" ||
+		{ bad "$name: status $got"; cat "$tmp/err"; }
+}
+sleep 600 <>"$tmp/nobody" &
+silence="$silence $!"
+stalls stalled-fifo INT "$tmp/nobody"
+stalls stalled-stdout TERM -
+stalls stalled-duration none - --duration 1s
+
 # Nor may the wait for a peer keep anybody.
 ends memif-wait INT 0 recv "memif:$tmp/socket,wait=60s"
 
