@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "linux/caps.h"
+#include "port/kinds.h"
 #include "port/memif.h"
 
 #define RETRY_NS     50000000ull   /* between two attempts to connect */
@@ -53,6 +55,7 @@ struct memif_hub {
 	struct memif_peer *peers;
 	unsigned n_peers;
 	uint64_t retry_at;
+	uint64_t deaf_until; /* no descriptors: the listening socket is not looked at; 0 = it is */
 };
 
 /* Listening addresses are one space in a process, as they are on the machine. */
@@ -310,6 +313,15 @@ static void try_connect(struct memif_hub *hub)
 	port->peer = peer;
 }
 
+/* Whether the hub shall hear of new peers. */
+static void look_at_listener(struct memif_hub *hub, bool look)
+{
+	struct epoll_event ev = { .events = look ? EPOLLIN : 0, .data.ptr = hub };
+
+	epoll_ctl(hub->epfd, EPOLL_CTL_MOD, hub->listen_fd, &ev);
+	hub->deaf_until = look ? 0 : rt_now_ns(hub->rt) + RETRY_NS;
+}
+
 static void accept_peer(struct memif_hub *hub)
 {
 	unsigned log2 = 0;
@@ -317,8 +329,12 @@ static void accept_peer(struct memif_hub *hub)
 	struct memif_peer *peer;
 	int fd = accept4(hub->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0) {
+		/* The peer stays in the queue, and epoll would say so again at once. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			look_at_listener(hub, false);
 		return;
+	}
 	if (hub->n_peers >= PEERS_MAX) {
 		close(fd);
 		return;
@@ -353,6 +369,8 @@ static uint64_t next_deadline(const struct memif_hub *hub)
 
 	if (hub->client && !hub->peers)
 		at = hub->retry_at;
+	if (hub->deaf_until)
+		at = HO_MIN(at, hub->deaf_until);
 	for (struct memif_peer *peer = hub->peers; peer; peer = peer->next) {
 		if (!peer->up)
 			at = HO_MIN(at, peer->deadline);
@@ -366,6 +384,12 @@ static void hub_task(void *arg)
 	struct memif_hub *hub = arg;
 	struct rt_event *const events[] = { hub->wake, hub->sockets };
 	uint64_t deadline = 1;
+	struct ho_err err;
+
+	/* Capabilities are a thread's own, and this one began with all of the process. Its work is
+	 * sockets: nobody else's bytes shall reach a privileged thread. */
+	if (lx_caps_keep(port_kind_memif.caps_keep, &err) < 0)
+		ho_note("%s: %s", hub->address, err.text);
 
 	for (;;) {
 		struct epoll_event got[EVENTS];
@@ -386,6 +410,8 @@ static void hub_task(void *arg)
 				read_msg(hub, got[i].data.ptr);
 		}
 		check_peers(hub);
+		if (hub->deaf_until && rt_now_ns(hub->rt) >= hub->deaf_until)
+			look_at_listener(hub, true);
 		if (hub->client && !hub->peers && rt_now_ns(hub->rt) >= hub->retry_at)
 			try_connect(hub);
 		deadline = next_deadline(hub);
