@@ -262,10 +262,12 @@ static void sum_senders(struct gen *g, struct gen_run *run, const struct tasks *
 {
 	uint64_t first = UINT64_MAX, last = 0;
 	double error = 0;
+	unsigned means = 0;
 
 	for (unsigned i = 0; i < tasks->n_senders; i++) {
 		const struct tr_sender *s = tasks->sender[i];
 		struct tr_replay_counts counts;
+		double of_sender;
 
 		run->offered += s->offered;
 		run->full_ns += s->full_ns;
@@ -274,7 +276,8 @@ static void sum_senders(struct gen *g, struct gen_run *run, const struct tasks *
 		run->paced = !s->pacer.unpaced;
 		first = HO_MIN(first, s->first_ns);
 		last = HO_MAX(last, s->last_ns);
-		error += tr_pacer_rate_error(&s->pacer);
+		means += tr_pacer_rate_error(&s->pacer, &of_sender);
+		error += of_sender;
 		ho_hist_merge(&run->gap_error, &s->pacer.error_ns);
 		if (s->link_lost)
 			*rc = ho_err_set(err, -ENOLINK, "%s: the link or the peer is gone",
@@ -292,7 +295,8 @@ static void sum_senders(struct gen *g, struct gen_run *run, const struct tasks *
 		run->replay.too_short += counts.too_short;
 		run->replay.time_back += counts.time_back;
 	}
-	run->rate_error = tasks->n_senders ? error / tasks->n_senders : 0;
+	run->has_mean = means > 0;
+	run->rate_error = means ? error / means : 0;
 	run->tx_seconds = last > first ? (double)(last - first) / 1e9 : 0;
 }
 
@@ -331,7 +335,9 @@ static int sum_receivers(struct gen *g, struct gen_run *run, const struct tasks 
 	/* All numbers from 0 on were ours: what is lost before the first or behind the last one
 	 * seen counts too. */
 	g->report.tracks.lost += run->sent > run->received ? run->sent - run->received : 0;
+	/* What the port's own filter dropped is in its counters and never reached the receivers. */
 	g->report.drops[PORT_DROP_RX_FILTERED] += filtered;
+	g->frames += frames;
 	g->report.unstamped += frames - stamped;
 	g->report.rx_seconds += last > first ? (double)(last - first) / 1e9 : 0;
 	return 0;

@@ -17,6 +17,7 @@ struct gen {
 	const struct tr_replay_config *replay; /* instead of spec; NULL = none */
 	const struct tr_filter *filter;        /* of the receiving side; NULL = none */
 	bool stamped;
+	uint64_t frames; /* that receivers took, in all runs */
 	double mean_bytes;
 };
 
@@ -32,7 +33,8 @@ struct gen_run {
 	uint64_t offered, sent, received; /* received: the right ones, without duplicates */
 	double tx_seconds;
 	bool paced;
-	double rate_error;        /* relative, of the mean rate */
+	bool has_mean;            /* the schedule had a mean rate */
+	double rate_error;        /* relative, of the mean rate; 0 without one */
 	uint64_t slipped_ns;      /* the most of a worker */
 	uint64_t full_ns;         /* with a full ring, all workers' */
 	uint64_t pool_empty;      /* times without a buffer */

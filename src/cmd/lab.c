@@ -56,7 +56,6 @@ static int add_set(struct lab_args *a, char *text)
 static error_t parse_lab(int key, char *arg, struct argp_state *state)
 {
 	struct lab_args *a = state->input;
-	uint64_t n = 0;
 	int rc = 0;
 
 	switch (key) {
@@ -78,11 +77,7 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 		a->lab.series = arg;
 		break;
 	case OPT_JOBS:
-		rc = ho_parse_count(arg, &n, a->err);
-		if (rc == 0 && (n < 1 || n > MS_POOL_JOBS_MAX))
-			rc = ho_err_set(a->err, -ERANGE, "--jobs %s: from 1 to %u are possible",
-					arg, MS_POOL_JOBS_MAX);
-		a->lab.jobs = (unsigned)n;
+		rc = cmd_parse_number("jobs", arg, 1, MS_POOL_JOBS_MAX, &a->lab.jobs, a->err);
 		break;
 	case OPT_TRACE:
 		a->lab.trace = arg;

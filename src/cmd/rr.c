@@ -18,8 +18,8 @@ struct rr_options {
 	struct cmd_options common;
 	struct cmd_frame_options frames;
 	const char *client_port, *server_port;
-	uint64_t reply_bytes, think_ns, timeout_ns;
-	unsigned outstanding, tries;
+	uint64_t think_ns, timeout_ns;
+	unsigned reply_bytes, outstanding, tries;
 	struct ho_err *err;
 };
 
@@ -60,23 +60,9 @@ static const struct argp_option rr_table[] = {
 	{ 0 },
 };
 
-static int parse_number(const char *name, const char *arg, uint64_t min, uint64_t max,
-			uint64_t *out, struct ho_err *err)
-{
-	int rc = ho_parse_count(arg, out, err);
-
-	if (rc < 0)
-		return ho_err_prefix(err, "--%s", name);
-	if (*out < min || *out > max)
-		return ho_err_set(err, -ERANGE, "--%s %s: from %llu to %llu are possible", name,
-				  arg, (unsigned long long)min, (unsigned long long)max);
-	return 0;
-}
-
 static error_t parse_rr(int key, char *arg, struct argp_state *state)
 {
 	struct rr_options *o = state->input;
-	uint64_t n = 0;
 	int rc = 0;
 
 	switch (key) {
@@ -102,11 +88,11 @@ static error_t parse_rr(int key, char *arg, struct argp_state *state)
 		o->server_port = arg;
 		break;
 	case OPT_REPLY:
-		rc = parse_number("reply", arg, 60, PK_ROOM_BYTES, &o->reply_bytes, o->err);
+		rc = cmd_parse_number("reply", arg, 60, PK_ROOM_BYTES, &o->reply_bytes, o->err);
 		break;
 	case OPT_OUTSTANDING:
-		rc = parse_number("outstanding", arg, 1, TR_RR_OUTSTANDING_MAX, &n, o->err);
-		o->outstanding = (unsigned)n;
+		rc = cmd_parse_number("outstanding", arg, 1, TR_RR_OUTSTANDING_MAX, &o->outstanding,
+				      o->err);
 		break;
 	case OPT_THINK:
 		rc = ho_parse_time_ns(arg, &o->think_ns, o->err);
@@ -117,8 +103,7 @@ static error_t parse_rr(int key, char *arg, struct argp_state *state)
 			rc = ho_err_set(o->err, -ERANGE, "--timeout %s is less than 1us", arg);
 		break;
 	case OPT_TRIES:
-		rc = parse_number("tries", arg, 1, 1000, &n, o->err);
-		o->tries = (unsigned)n;
+		rc = cmd_parse_number("tries", arg, 1, 1000, &o->tries, o->err);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -287,7 +272,7 @@ static int make_servers(struct rr *r, const struct rr_options *o, struct ho_err 
 			.rxq = r->server_port->rxq[i],
 			.txq = r->server_port->txq[i % r->server_port->n_txq],
 			.cache = r->server_port->rxq[i]->cache,
-			.reply_bytes = (uint32_t)o->reply_bytes,
+			.reply_bytes = o->reply_bytes,
 			.done_event = r->session.done_event,
 		};
 		int rc = tr_rr_server_create(&config, &r->server[i], err);
@@ -499,7 +484,9 @@ static int open_ports(struct rr *r, const struct rr_options *o, const struct tr_
 					  (*side[i].port)->name, (*side[i].port)->n_rxq,
 					  (*side[i].port)->n_txq);
 	}
-	return spec ? tr_spec_fits(spec, r->client_port->max_frame, r->client_port->name, err) : 0;
+	return spec ? tr_spec_fits(spec, r->client_port->max_frame, r->client_port->tag_room,
+				   r->client_port->name, err)
+		    : 0;
 }
 
 static int rr_main(struct rr *r, const struct rr_options *o, const struct tr_spec *spec,

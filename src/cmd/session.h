@@ -16,42 +16,13 @@
 #ifndef HOLDOFF_CMD_SESSION_H
 #define HOLDOFF_CMD_SESSION_H
 
-#include <argp.h>
-
 #include "base/table.h"
-#include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "measure/run_report.h"
 #include "port/port.h"
 
 #define CMD_PORTS_MAX 2
-#define CMD_CPUS_MAX  256
 #define CMD_TASKS_MAX 256
-
-/* Options of all such commands. */
-struct cmd_options {
-	unsigned queues; /* of each port; 0 = the kind's default */
-	unsigned rx_ring, tx_ring;
-	uint64_t buffers; /* of the arena; 0 = default */
-	uint64_t count;   /* packets; 0 = no limit */
-	uint64_t duration_ns;
-	uint64_t wait_ns; /* for the link or the peer */
-	int cpu[CMD_CPUS_MAX];
-	unsigned n_cpu;
-	bool force, json, quiet;
-	struct ho_err *err; /* where the parser reports */
-};
-
-/* A child parser for argp; its input is a struct cmd_options. Give it one that is
- * CMD_OPTIONS_INIT. A wrong value makes argp_parse return an error number and sets err. */
-extern const struct argp cmd_options_argp;
-#define CMD_OPTIONS_INIT               \
-	{                              \
-		.wait_ns = 5000000000u \
-	}
-
-/* Runs the parser; options that are unknown to argp are reported by it, and the exit status is
- * CMD_USAGE. Returns CMD_DONE or CMD_USAGE; never returns for --help. */
-int cmd_parse(const struct argp *argp, int argc, char **argv, void *input, struct ho_err *err);
 
 struct cmd_session {
 	const struct cmd_options *options;
@@ -125,8 +96,5 @@ int cmd_session_stop(struct cmd_session *session, struct ho_err *err);
 
 /* Takes everything down. *buffers_missing, if not NULL, is how many buffers did not come back. */
 void cmd_session_close(struct cmd_session *session, uint32_t *buffers_missing);
-
-/* CMD_USAGE for an error of the user's, CMD_FAILED for others, CMD_DONE for 0 and -EINTR. */
-int cmd_status_of(int rc);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cmd/session.h"
+#include "cmd/options.h"
 #include "cmd/sweep.h"
 #include "measure/pool.h"
 
@@ -164,20 +164,6 @@ static int parse_shard(struct cmd_sweep_options *o, const char *arg)
 	return 0;
 }
 
-static int parse_jobs(struct cmd_sweep_options *o, const char *arg)
-{
-	uint64_t n;
-	int rc = ho_parse_count(arg, &n, o->err);
-
-	if (rc < 0)
-		return ho_err_prefix(o->err, "--jobs");
-	if (!n || n > MS_POOL_JOBS_MAX)
-		return ho_err_set(o->err, -ERANGE, "--jobs %s: from 1 to %d are possible", arg,
-				  MS_POOL_JOBS_MAX);
-	o->jobs = (unsigned)n;
-	return 0;
-}
-
 static int parse_colour(struct cmd_sweep_options *o, const char *arg)
 {
 	static const char *const words[] = {
@@ -245,7 +231,7 @@ static error_t parse_sweep(int key, char *arg, struct argp_state *state)
 		o->merge = true;
 		break;
 	case 'J':
-		rc = parse_jobs(o, arg);
+		rc = cmd_parse_number("jobs", arg, 1, MS_POOL_JOBS_MAX, &o->jobs, o->err);
 		break;
 	case 'j':
 		o->json = true;

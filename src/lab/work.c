@@ -53,7 +53,7 @@ static int read_frames(struct lab_stage_work *work, uint32_t *mss, struct ho_err
 	tr_spec_info(work->frames, &info);
 	work->frame_bytes = (uint32_t)lround(info.mean_bytes);
 	work->stamps = info.stamped;
-	return tr_spec_fits(work->frames, longest, work->chip->port->name, err);
+	return tr_spec_fits(work->frames, longest, 0, work->chip->port->name, err);
 }
 
 static int create_sender(struct lab_stage_work *work, struct ho_err *err)

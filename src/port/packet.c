@@ -26,6 +26,7 @@
 #include "port/bpf.h"
 #include "port/kinds.h"
 #include "port/packet_port.h"
+#include "port/vnet.h"
 
 #define PACKET_QUEUES_MAX 64
 #define PACKET_CHECK_NS   100000000u
@@ -410,7 +411,8 @@ static int packet_open(const char *target, const void *opts_void, const struct p
 	memcpy(port->base.mac, iface.mac, sizeof(port->base.mac));
 	port->base.mtu = iface.mtu;
 	port->base.link_bps = iface.link_bps;
-	port->base.max_frame = port->opts.offload ? PK_FRAME_MAX_BYTES : iface.mtu + 14;
+	port->base.max_frame = iface.mtu + 14;
+	port->base.tag_room = PORT_VLAN_TAG_BYTES;
 	for (unsigned i = 0; i < queues; i++) {
 		struct packet_rxq *rxq = rxq_of(&port->base, i);
 		struct packet_txq *txq = txq_of(&port->base, i);

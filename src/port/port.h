@@ -260,7 +260,9 @@ struct port {
 	uint8_t mac[6];     /* own address, all zero if it has none */
 	uint32_t mtu;       /* bytes behind the Ethernet header; 0 = any */
 	uint64_t link_bps;  /* 0 = unknown or none */
-	uint32_t max_frame; /* bytes it can send in one frame, Ethernet header included */
+	uint32_t max_frame; /* bytes it can send in one frame, Ethernet header included; frames that
+			       it is to cut (PK_TSO) may be longer */
+	uint32_t tag_room;  /* so many bytes more if the frame has a VLAN tag */
 	bool started, stopped;
 	bool honours_keep;   /* PK_KEEP works on its transmit queues */
 	bool irq_self_masks; /* an interrupt that fires disarms itself: its handler need not */

@@ -152,7 +152,8 @@ static void apply_mtu(struct tap_port *port, uint32_t mtu)
 					      : mtu + TAP_FRAME_MIN_BYTES + 2 * PORT_VLAN_TAG_BYTES;
 
 	port->base.mtu = mtu;
-	port->base.max_frame = port->opts.offload ? PK_FRAME_MAX_BYTES : mtu + TAP_FRAME_MIN_BYTES;
+	port->base.max_frame = mtu + TAP_FRAME_MIN_BYTES;
+	port->base.tag_room = PORT_VLAN_TAG_BYTES;
 	for (unsigned i = 0; i < port->base.n_rxq; i++) {
 		rxq_of(&port->base, i)->want_buf =
 			HO_MIN((longest + room - 1) / room, (uint32_t)PK_FRAME_MAX_SLOTS);

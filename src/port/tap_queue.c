@@ -108,6 +108,14 @@ unsigned tap_rx(struct port_rxq *base, struct pk_slot *slots, unsigned n)
 
 /* --- sending ------------------------------------------------------------------------------- */
 
+static bool has_tag(const struct pk_arena *arena, const struct pk_slot *slots)
+{
+	const uint8_t *type = pk_data(arena, slots) + 12;
+
+	return slots[0].len >= 14 &&
+	       ((type[0] == 0x81 && type[1] == 0x00) || (type[0] == 0x88 && type[1] == 0xa8));
+}
+
 /* May this frame go? PORT_DROP_COUNT = yes. */
 static enum port_drop check_frame(struct tap_txq *q, struct pk_slot *slots, unsigned n,
 				  uint32_t len)
@@ -117,7 +125,9 @@ static enum port_drop check_frame(struct tap_txq *q, struct pk_slot *slots, unsi
 	if (ho_unlikely(len < TAP_FRAME_MIN_BYTES || slots[0].len < 12))
 		return PORT_DROP_TX_TOO_SHORT;
 	/* A tag in the frame is not counted; the kernel itself would take any length. */
-	if (ho_unlikely((len > q->mtu_frame + PORT_VLAN_TAG_BYTES && !cut) ||
+	if (ho_unlikely((len > q->mtu_frame && !cut &&
+			 len > q->mtu_frame + (has_tag(q->base.arena, slots) ? PORT_VLAN_TAG_BYTES
+									     : 0u)) ||
 			len + PORT_VLAN_TAG_BYTES > PK_FRAME_MAX_BYTES || n > PK_FRAME_MAX_SLOTS))
 		return PORT_DROP_TX_TOO_LONG;
 	if (ho_likely(q->opts->offload || !(slots[0].flags & (PK_CSUM_PARTIAL | PK_TSO))))

@@ -84,6 +84,8 @@ void tr_pacer_start(struct tr_pacer *pacer, uint64_t start_ns)
 
 void tr_pacer_due_at(struct tr_pacer *pacer, uint64_t after_ns)
 {
+	/* A broken time stamp may say that it is never due. */
+	after_ns = HO_MIN(after_ns, RT_FOREVER - 1 - pacer->start_ns);
 	pacer->due = (unsigned __int128)(pacer->start_ns + after_ns) << FP_BITS;
 }
 
@@ -182,10 +184,14 @@ void tr_pacer_sent(struct tr_pacer *pacer, uint64_t now_ns, unsigned frames, uin
 	}
 }
 
-double tr_pacer_rate_error(const struct tr_pacer *pacer)
+bool tr_pacer_rate_error(const struct tr_pacer *pacer, double *error)
 {
 	double actual = (double)(pacer->last_ns - pacer->first_ns);
-	double planned = (double)(pacer->last_due - pacer->first_due) - (double)pacer->slipped_ns;
+	double planned = (double)(pacer->last_due - pacer->first_due);
 
-	return pacer->frames && actual > 0 ? planned / actual - 1 : 0;
+	*error = 0;
+	if (!pacer->frames || planned <= 0 || actual <= 0)
+		return false;
+	*error = (planned - (double)pacer->slipped_ns) / actual - 1;
+	return true;
 }

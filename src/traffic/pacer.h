@@ -91,7 +91,8 @@ unsigned tr_pacer_wait(struct tr_pacer *pacer, uint64_t deadline_ns, uint64_t *n
 void tr_pacer_sent(struct tr_pacer *pacer, uint64_t now_ns, unsigned frames, uint64_t bytes);
 
 /* The mean rate's relative error: +0.001 is a tenth of a percent too fast. What slipped is an
- * error. 0 when fewer than two bursts were sent. */
-double tr_pacer_rate_error(const struct tr_pacer *pacer);
+ * error. false (and 0) when there is no mean rate: fewer than two bursts were sent, or all frames
+ * were due at the same time. */
+bool tr_pacer_rate_error(const struct tr_pacer *pacer, double *error);
 
 #endif

@@ -177,17 +177,18 @@ void tr_spec_destroy(struct tr_spec *spec)
 	free(spec);
 }
 
-int tr_spec_fits(const struct tr_spec *spec, uint32_t max_frame, const char *port,
-		 struct ho_err *err)
+int tr_spec_fits(const struct tr_spec *spec, uint32_t max_frame, uint32_t tag_room,
+		 const char *port, struct ho_err *err)
 {
 	for (unsigned i = 0; i < spec->n_streams; i++) {
 		const struct tr_stream *s = &spec->streams[i];
+		uint32_t most = max_frame + (s->l3_off > PK_ETH_BYTES ? tag_room : 0);
 
-		if (s->weight && s->max_bytes > max_frame)
+		if (s->weight && s->max_bytes > most)
 			return ho_err_set(err, -EMSGSIZE,
 					  "%s: frames of %u bytes (%s) are longer than it can send "
 					  "(%u); a smaller size or a larger MTU fits",
-					  port, s->max_bytes, s->name, max_frame);
+					  port, s->max_bytes, s->name, most);
 	}
 	return 0;
 }

@@ -125,10 +125,10 @@ int tr_spec_load_text(const char *name, const void *text, size_t bytes,
 /* NULL is allowed. No source may use it any more. */
 void tr_spec_destroy(struct tr_spec *spec);
 
-/* -EMSGSIZE if some frame is longer than `max_frame` bytes (port->max_frame); `port` names it in
- * the message. */
-int tr_spec_fits(const struct tr_spec *spec, uint32_t max_frame, const char *port,
-		 struct ho_err *err);
+/* -EMSGSIZE if some frame is longer than `max_frame` bytes, or `tag_room` more when it has a VLAN
+ * tag (those of struct port); `port` names it in the message. */
+int tr_spec_fits(const struct tr_spec *spec, uint32_t max_frame, uint32_t tag_room,
+		 const char *port, struct ho_err *err);
 
 /* What the frames are like as a whole. */
 struct tr_spec_info {

@@ -37,7 +37,7 @@ refuse() {
 	failed=$((failed + 1))
 }
 
-# --- YAML: an unknown word by line and column, a value by its field ---------------------------------------------------------
+# --- YAML: what is wrong by line and column -----------------------------------------------------
 yaml() {
 	local says=$1
 	shift
@@ -46,9 +46,9 @@ yaml() {
 }
 yaml "2:5: " 'streams:\n  - ipsrc: 10.0.0.1\n'
 yaml "1:1: " 'stream:\n  - ip-src: 10.0.0.1\n'
-yaml " ip-src: '10.0.0' is not" 'streams:\n  - ip-src: 10.0.0\n'
-yaml " vlan: '4095' is not" 'streams:\n  - ip-src: 10.0.0.1\n    vlan: 4095\n'
-yaml " size: frames of 20 bytes" 'streams:\n  - proto: udp\n    size: 20\n'
+yaml "2:13: ip-src: '10.0.0' is not" 'streams:\n  - ip-src: 10.0.0\n'
+yaml "3:11: vlan: '4095' is not" 'streams:\n  - ip-src: 10.0.0.1\n    vlan: 4095\n'
+yaml "3:11: size: frames of 20 bytes" 'streams:\n  - proto: udp\n    size: 20\n'
 yaml "" 'streams: [\n'
 yaml "" '\0\1\2'
 yaml "" ''
@@ -137,6 +137,13 @@ for kind in xdp packet; do
 	a 1 "MTU" "$holdoff" gen $kind:ia -c 1 --size 60-9000
 	a 1 "queues" "$holdoff" gen $kind:ia,queues=1000
 done
+# A tap knows its MTU before it is started; a tag has room of its own, as the kernel has it.
+a 1 "MTU" "$holdoff" gen tap:it -c 1 --size 1515
+a 1 "MTU" "$holdoff" gen tap:it,mtu=9000 -c 1 --size 9015
+a 1 "MTU" "$holdoff" gen tap:it -c 1 --vlan 5 --size 1519
+ip netns exec "$A" "$holdoff" gen tap:it -c 1 --vlan 5 --size 1518 -j >"$tmp/out" 2>&1 &&
+	grep -q '"delivered": 1,' "$tmp/out" ||
+	{ echo "FAILED: a tagged frame as long as the MTU: $(cat "$tmp/out")"; failed=$((failed + 1)); }
 ip netns exec "$A" "$holdoff" gen packet:ia -c 1 --size 1514 -j >"$tmp/out" 2>&1 ||
 	{ echo "FAILED: a frame as long as the MTU: $(cat "$tmp/out")"; failed=$((failed + 1)); }
 

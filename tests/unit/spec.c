@@ -378,7 +378,7 @@ static const struct {
 	{ "streams: [{weight: 0}, {weight: 0}]", "weights sum to 0" },
 	{ "streams: [{weight: 65537}, {weight: 1}]", "weights sum to 65538" },
 	{ "streams: [{}, {name: second, ttl: 256}]",
-	  "f.yaml:1:37: second: ttl: '256' is not a number from 0 to 255" },
+	  "f.yaml:1:35: second: ttl: '256' is not a number from 0 to 255" },
 	{ "streams: [{ttl: 1}, {ttl: 999}]", "f.yaml:1:27: stream 2: ttl: '999'" },
 	{ "stamp: yes\nstreams: [{size: 57}]", "headers and stamp take 58" },
 };
@@ -524,10 +524,15 @@ static void test_fits(void **state)
 	struct tr_spec *spec = make(&(struct tr_stream_text){ .size = "9014" }, 1);
 	struct ho_err err;
 
-	assert_int_equal(tr_spec_fits(spec, 9014, "xdp:v0", &err), 0);
-	assert_int_equal(tr_spec_fits(spec, 1514, "xdp:v0", &err), -EMSGSIZE);
+	assert_int_equal(tr_spec_fits(spec, 9014, 0, "xdp:v0", &err), 0);
+	assert_int_equal(tr_spec_fits(spec, 1514, 4, "xdp:v0", &err), -EMSGSIZE);
 	assert_string_equal(err.text, "xdp:v0: frames of 9014 bytes (stream 1) are longer than it "
 				      "can send (1514); a smaller size or a larger MTU fits");
+	tr_spec_destroy(spec);
+	/* A tag may have room of its own. */
+	spec = make(&(struct tr_stream_text){ .size = "1518", .vlan = "5" }, 1);
+	assert_int_equal(tr_spec_fits(spec, 1514, 4, "tap:t", &err), 0);
+	assert_int_equal(tr_spec_fits(spec, 1514, 0, "tap:t", &err), -EMSGSIZE);
 	tr_spec_destroy(spec);
 	tr_spec_destroy(NULL);
 }
