@@ -3,78 +3,200 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "route/fib_trie.h"
+#include "packet/parse.h"
+#include "route/fib6_impl.h"
 
-struct fib6 {
-	struct fib_trie *trie;
-};
+#define ROOT_BYTES  (FIB6_ROOTS * sizeof(uint32_t))
+#define UPPER_BYTES (2 * FIB6_ROOTS * sizeof(uint32_t))
 
 int fib6_create(struct fib6 **out, const struct fib_config *cfg, struct ho_err *err)
 {
 	struct fib6 *fib = calloc(1, sizeof(*fib));
 
-	if (!fib || fib_trie_create(&fib->trie)) {
-		free(fib);
-		return ho_err_set(err, -ENOMEM, "no memory for an IPv6 forwarding table");
-	}
+	if (!fib)
+		goto no_memory;
+	fib->root = fib_map(ROOT_BYTES);
+	fib->upper = fib_map(UPPER_BYTES);
+	if (!fib->root || !fib->upper ||
+	    fib_pool_init(&fib->nodes.blocks, 0, cfg ? cfg->reclaim : NULL) ||
+	    fib_pool_init(&fib->nodes.routes, 0, NULL))
+		goto no_memory;
+	fib->bulk = fib6_choose_bulk();
 	*out = fib;
 	return 0;
+
+no_memory:
+	fib6_destroy(fib);
+	return ho_err_set(err, -ENOMEM, "no memory for an IPv6 forwarding table");
 }
 
 void fib6_destroy(struct fib6 *fib)
 {
-	if (fib)
-		fib_trie_destroy(fib->trie);
+	if (!fib)
+		return;
+	fib_pool_exit(&fib->nodes.blocks);
+	fib_pool_exit(&fib->nodes.routes);
+	fib_unmap(fib->root, ROOT_BYTES);
+	fib_unmap(fib->upper, UPPER_BYTES);
 	free(fib);
+}
+
+static uint32_t upper_at(const uint8_t *addr, unsigned len)
+{
+	return (1u << len) + ((uint32_t)pk_load16(addr) >> (16 - len));
+}
+
+/* A new next hop for what lies below a place of `upper`, as far as no longer prefix covers it. */
+static void set_cover(struct fib6 *fib, uint32_t at, uint32_t nh)
+{
+	if (at >= FIB6_ROOTS) {
+		uint32_t *entry = &fib->root[at - FIB6_ROOTS];
+
+		if (*entry & FIB_CHILD)
+			nh = fib_node_set_cover(&fib->nodes, *entry, nh);
+		if (*entry != nh)
+			__atomic_store_n(entry, nh, __ATOMIC_RELEASE);
+		return;
+	}
+	for (uint32_t below = 2 * at; below <= 2 * at + 1; below++) {
+		if (!fib->upper[below])
+			set_cover(fib, below, nh);
+	}
+}
+
+static uint32_t cover_above(const struct fib6 *fib, uint32_t at)
+{
+	while ((at /= 2)) {
+		if (fib->upper[at])
+			return fib->upper[at];
+	}
+	return 0;
 }
 
 int fib6_set(struct fib6 *fib, const uint8_t addr[16], unsigned len, uint32_t nh,
 	     struct ho_err *err)
 {
+	bool added;
+	int rc;
+
 	if (len > 128)
 		return ho_err_set(err, -EINVAL, "prefix length %u: IPv6 has 0 to 128", len);
 	if (nh == 0 || nh > FIB_NH_MAX)
 		return ho_err_set(err, -EINVAL, "next hop %u: it must be 1 to %u", nh, FIB_NH_MAX);
-	if (fib_trie_set(fib->trie, addr, len, nh))
-		return ho_err_set(err, -ENOMEM, "no memory for another IPv6 route");
+	rc = fib_node_reserve(&fib->nodes, fib->count);
+	if (rc)
+		return ho_err_set(err, rc, "no room for another IPv6 route: %s", ho_strerror(rc));
+	if (len <= FIB6_ROOT_BITS) {
+		uint32_t at = upper_at(addr, len);
+
+		added = fib->upper[at] == 0;
+		fib->upper[at] = nh;
+		set_cover(fib, at, nh);
+	} else {
+		uint32_t *entry = &fib->root[pk_load16(addr)], now;
+
+		now = fib_node_set(&fib->nodes, *entry, addr + 2, len - FIB6_ROOT_BITS, nh, &added);
+		if (now != *entry)
+			__atomic_store_n(entry, now, __ATOMIC_RELEASE);
+	}
+	fib->count += added;
+	fib_pool_commit(&fib->nodes.blocks);
 	return 0;
 }
 
 int fib6_del(struct fib6 *fib, const uint8_t addr[16], unsigned len)
 {
-	return len <= 128 ? fib_trie_del(fib->trie, addr, len) : -EINVAL;
+	int rc;
+
+	if (len > 128)
+		return -EINVAL;
+	if (!fib6_get(fib, addr, len))
+		return -ENOENT;
+	rc = fib_node_reserve(&fib->nodes, fib->count);
+	if (rc)
+		return rc;
+	if (len <= FIB6_ROOT_BITS) {
+		uint32_t at = upper_at(addr, len);
+
+		fib->upper[at] = 0;
+		set_cover(fib, at, cover_above(fib, at));
+	} else {
+		uint32_t *entry = &fib->root[pk_load16(addr)], now;
+
+		now = fib_node_del(&fib->nodes, *entry, addr + 2, len - FIB6_ROOT_BITS);
+		if (now != *entry)
+			__atomic_store_n(entry, now, __ATOMIC_RELEASE);
+	}
+	fib->count--;
+	fib_pool_commit(&fib->nodes.blocks);
+	fib_pool_commit(&fib->nodes.routes);
+	return 0;
 }
 
 uint32_t fib6_get(const struct fib6 *fib, const uint8_t addr[16], unsigned len)
 {
-	return len <= 128 ? fib_trie_get(fib->trie, addr, len) : 0;
+	if (len > 128)
+		return 0;
+	if (len <= FIB6_ROOT_BITS)
+		return fib->upper[upper_at(addr, len)];
+	return fib_node_get(&fib->nodes, fib->root[pk_load16(addr)], addr + 2,
+			    len - FIB6_ROOT_BITS);
 }
 
 uint32_t fib6_lookup(const struct fib6 *fib, const uint8_t addr[16])
 {
-	return fib_trie_lookup(fib->trie, addr, 128);
+	uint32_t entry = __atomic_load_n(&fib->root[pk_load16(addr)], __ATOMIC_ACQUIRE);
+
+	return fib_node_lookup(fib->nodes.blocks.base, entry, addr + 2);
 }
 
 void fib6_lookup_bulk(const struct fib6 *fib, const struct fib6_addr *addrs, uint32_t *nh,
 		      unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		nh[i] = fib6_lookup(fib, addrs[i].byte);
+	fib->bulk(fib, addrs, nh, n);
+}
+
+struct walk6 {
+	int (*fn)(void *ctx, const uint8_t addr[16], unsigned len, uint32_t nh);
+	void *ctx;
+};
+
+static int walk_upper(const struct fib6 *fib, const struct walk6 *w, uint32_t at)
+{
+	unsigned len = 31 - (unsigned)__builtin_clz(at);
+	uint8_t key[16] = { 0 };
+	int rc = 0;
+
+	pk_store16(key, (uint16_t)((at - (1u << len)) << (16 - len)));
+	if (fib->upper[at])
+		rc = w->fn(w->ctx, key, len, fib->upper[at]);
+	if (rc)
+		return rc;
+	if (len == FIB6_ROOT_BITS)
+		return fib_node_walk(&fib->nodes, fib->root[at - FIB6_ROOTS], key, 2, w->fn,
+				     w->ctx);
+	for (unsigned side = 0; !rc && side < 2; side++)
+		rc = walk_upper(fib, w, 2 * at + side);
+	return rc;
 }
 
 int fib6_walk(const struct fib6 *fib,
 	      int (*fn)(void *ctx, const uint8_t addr[16], unsigned len, uint32_t nh), void *ctx)
 {
-	return fib_trie_walk(fib->trie, fn, ctx);
+	struct walk6 w = { fn, ctx };
+
+	return walk_upper(fib, &w, 1);
 }
 
 size_t fib6_count(const struct fib6 *fib)
 {
-	return fib_trie_count(fib->trie);
+	return fib->count;
 }
 
 size_t fib6_memory_bytes(const struct fib6 *fib)
 {
-	return sizeof(*fib) + fib_trie_bytes(fib->trie);
+	return sizeof(*fib) + ROOT_BYTES + UPPER_BYTES + fib_pool_bytes(&fib->nodes.blocks) +
+	       fib_pool_bytes(&fib->nodes.routes);
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/cpu.h"
+#include "route/fib4_impl.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/*
+ * Addresses are taken in groups. Nothing in a group depends on another address of it, so that the
+ * CPU has the loads of several groups under way at once; whether one of the answers is a node is
+ * asked once a group, since such routes are rare and the branch would be guessed wrong.
+ */
+#define GROUP 16
+
+static void finish(const uint32_t *base, const uint32_t *addrs, uint32_t *nh, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (nh[i] & FIB_CHILD)
+			nh[i] = fib_node_entry(base, nh[i] & ~FIB_CHILD, addrs[i] & 0xff);
+	}
+}
+
+#define BULK_BODY(POPCOUNT)                                                                   \
+	const uint64_t *root = fib->root;                                                     \
+	const uint32_t *base = fib->nodes.blocks.base;                                        \
+	unsigned i = 0;                                                                       \
+                                                                                              \
+	while (i < n) {                                                                       \
+		unsigned end = n - i < GROUP ? n : i + GROUP, begin = i;                      \
+		uint32_t any = 0;                                                             \
+                                                                                              \
+		for (; i < end; i++) {                                                        \
+			uint32_t a = addrs[i];                                                \
+			uint64_t word = __atomic_load_n(&root[a >> (32 - FIB4_ROOT_BITS)],    \
+							__ATOMIC_ACQUIRE);                    \
+			uint32_t at = (uint32_t)(word >> 32) +                                \
+				      (uint32_t)POPCOUNT((uint32_t)word << (~(a >> 8) & 31)); \
+                                                                                              \
+			nh[i] = __atomic_load_n(&base[at], __ATOMIC_ACQUIRE);                 \
+			any |= nh[i];                                                         \
+		}                                                                             \
+		if (any & FIB_CHILD)                                                          \
+			finish(base, addrs + begin, nh + begin, end - begin);                 \
+	}
+
+static void bulk_scalar(const struct fib4 *fib, const uint32_t *addrs, uint32_t *nh, unsigned n)
+{
+	BULK_BODY(fib_popcount)
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,bmi,bmi2,popcnt"))) static void bulk_popcnt(const struct fib4 *fib,
+									const uint32_t *addrs,
+									uint32_t *nh, unsigned n)
+{
+	BULK_BODY(__builtin_popcount)
+}
+
+__attribute__((
+	target("avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,bmi,bmi2,popcnt"))) static void
+bulk_avx512(const struct fib4 *fib, const uint32_t *addrs, uint32_t *nh, unsigned n)
+{
+	const void *root = fib->root;
+	const uint32_t *base = fib->nodes.blocks.base;
+	const __m512i low =
+		_mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+	const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(1));
+	const __m512i slots = _mm512_set1_epi32(31);
+	unsigned i = 0;
+
+	for (; i + GROUP <= n; i += GROUP) {
+		__m512i a = _mm512_loadu_si512(addrs + i);
+		__m512i index = _mm512_srli_epi32(a, 32 - FIB4_ROOT_BITS);
+		__m512i first = _mm512_i32gather_epi64(_mm512_castsi512_si256(index), root, 8);
+		__m512i second =
+			_mm512_i32gather_epi64(_mm512_extracti64x4_epi64(index, 1), root, 8);
+		__m512i bits = _mm512_permutex2var_epi32(first, low, second);
+		__m512i at = _mm512_permutex2var_epi32(first, high, second);
+		__m512i shift = _mm512_andnot_si512(_mm512_srli_epi32(a, 8), slots);
+		__m512i answer;
+
+		at = _mm512_add_epi32(at, _mm512_popcnt_epi32(_mm512_sllv_epi32(bits, shift)));
+		answer = _mm512_i32gather_epi32(at, base, 4);
+		_mm512_storeu_si512(nh + i, answer);
+		if (_mm512_movepi32_mask(answer))
+			finish(base, addrs + i, nh + i, GROUP);
+	}
+	if (i < n)
+		bulk_popcnt(fib, addrs + i, nh + i, n - i);
+}
+#endif
+
+fib4_bulk_fn *fib4_choose_bulk(void)
+{
+#if defined(__x86_64__)
+	enum ho_simd level = ho_simd_level();
+
+	if (level >= HO_SIMD_AVX512 && __builtin_cpu_supports("avx512vpopcntdq"))
+		return bulk_avx512;
+	if (level >= HO_SIMD_AVX2 && __builtin_cpu_supports("popcnt") &&
+	    __builtin_cpu_supports("bmi2"))
+		return bulk_popcnt;
+#endif
+	return bulk_scalar;
+}
