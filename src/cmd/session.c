@@ -86,8 +86,11 @@ int cmd_session_port(struct cmd_session *s, const char *spec, bool rx, bool tx, 
 		.force = s->options->force,
 		.filter = filter,
 	};
-	int rc = port_open(spec, &config, out, err);
+	int rc;
 
+	if (s->n_ports == CMD_PORTS_MAX)
+		return ho_err_set(err, -E2BIG, "%s: more than %d ports", spec, CMD_PORTS_MAX);
+	rc = port_open(spec, &config, out, err);
 	if (rc == 0)
 		s->port[s->n_ports++] = *out;
 	return rc;

@@ -21,7 +21,7 @@
 #include "measure/run_report.h"
 #include "port/port.h"
 
-#define CMD_PORTS_MAX 2
+#define CMD_PORTS_MAX 128
 #define CMD_TASKS_MAX 256
 
 struct cmd_session {

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * holdoff forward: what its control planes (a file; the kernel) have in common.
+ *
+ *   read      the configuration, before anything is opened
+ *   setup     the tables filled, when the ports are open and the router is made
+ *   poll      about every 10 ms while packets flow
+ *   teardown  the workers have ended
+ */
+#ifndef HOLDOFF_CMD_FORWARD_H
+#define HOLDOFF_CMD_FORWARD_H
+
+#include "cmd/session.h"
+#include "route/router.h"
+
+struct forward;
+
+struct forward_control {
+	bool own_stack; /* see struct ro_router_config */
+	int (*setup)(struct forward *f, struct ho_err *err);
+	/* More to wait for than signals and time: NULL = nothing. */
+	struct rt_event *(*event)(struct forward *f);
+	void (*poll)(struct forward *f, uint64_t now_ns);
+	void (*teardown)(struct forward *f);
+	/* Its own keys and lines of the summary, when the router is gone; may be NULL. */
+	void (*json)(struct forward *f, json_t *object);
+	void (*print)(struct forward *f, FILE *out);
+};
+
+/* Counters of all ports and workers, by direction. */
+struct forward_side {
+	uint64_t packets, errors, drops, bytes;
+};
+
+struct forward_sample {
+	struct forward_side in, out;
+};
+
+struct forward {
+	struct cmd_options common;
+	const char *file; /* -f */
+	const char *port_arg[RO_PORTS_MAX];
+	unsigned port_args;
+
+	struct cmd_session session;
+	const struct forward_control *control;
+	void *state; /* the control plane's */
+	struct ro_port port[RO_PORTS_MAX];
+	unsigned ports;
+	uint32_t icmp_rate, icmp_burst; /* 0 = default */
+	struct pk_cache **cache;        /* one for each worker */
+	unsigned workers;
+	struct ro_tables *tables;
+	struct ro_router *router;
+	struct ms_report report;
+	struct ms_rates rates;      /* packets sent a second */
+	struct forward_sample last; /* at the last row */
+	uint64_t tsc_hz;
+	/* Of the router, when its tasks have ended: it is gone when they are shown. */
+	struct ro_counters counters;
+	double full_turn_ticks;
+	struct ho_err unbalanced;
+	struct ho_err *err;
+};
+
+/* A router's port: opens `both`, or `receive` and `send` (either may be NULL). */
+int forward_open(struct forward *f, const char *both, const char *receive, const char *send,
+		 struct ho_err *err);
+
+/* forward_own.c: from a file, with the router's own ARP and Neighbour Discovery. Opens the ports.
+ */
+int forward_own_open(struct forward *f, struct ho_err *err);
+
+/* forward_report.c */
+void forward_report_columns(struct forward *f);
+/* One row of what happened since the last call. */
+void forward_report_row(struct forward *f);
+/* When the ports are stopped. */
+void forward_report_finish(struct forward *f);
+void forward_report_publish(struct forward *f);
+/* 0, or -EBADE with the sentence. */
+int forward_report_check(struct forward *f, struct ho_err *err);
+
+#endif
