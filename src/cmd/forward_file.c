@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/yaml.h"
-#include "lab/document.h"
+#include "base/document.h"
 
 #define ETHERNET_MTU 1500
 #define IPV6_MTU_MIN 1280 /* RFC 8200 section 5 */
@@ -160,14 +160,14 @@ static const cyaml_schema_value_t file_schema = {
 struct load {
 	struct forward_file *file;
 	struct raw_file *raw;
-	struct lab_doc *doc;
+	struct ho_doc *doc;
 	struct ho_err *err;
 	char node[128]; /* which value is looked at */
 };
 
 /* A complaint about the node. */
 #define COMPLAIN(l, ...)                                                                           \
-	(ho_err_set((l)->err, -EINVAL, __VA_ARGS__), lab_doc_blame((l)->doc, (l)->node, (l)->err), \
+	(ho_err_set((l)->err, -EINVAL, __VA_ARGS__), ho_doc_blame((l)->doc, (l)->node, (l)->err), \
 	 -EINVAL)
 #define NODE(l, ...) snprintf((l)->node, sizeof((l)->node), __VA_ARGS__)
 
@@ -505,12 +505,12 @@ int forward_file_load(const char *path, struct forward_file *out, struct ho_err 
 	int rc;
 
 	*out = (struct forward_file){ 0 };
-	rc = lab_doc_load(path, &file_schema, (void **)&l.raw, &l.doc, err);
+	rc = ho_doc_load(path, &file_schema, (void **)&l.raw, &l.doc, err);
 	if (rc < 0)
 		return rc;
 	out->raw = l.raw;
 	rc = take(&l);
-	lab_doc_free(l.doc);
+	ho_doc_free(l.doc);
 	if (rc < 0)
 		forward_file_free(out);
 	return rc;
