@@ -9,18 +9,11 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 holdoff=$(realpath "${HOLDOFF:-build/holdoff}")
 A=hb$$a
-tmp=$(mktemp -d) || exit 1
+# shellcheck source=tests/net/shared.bash
+. tests/net/shared.bash
 chmod 755 "$tmp"
 failed=0 refused=0
-
-cleanup() {
-	for pid in $(jobs -p); do kill -9 "$pid" 2>/dev/null; done
-	ip netns del "$A" 2>/dev/null
-	rm -rf "$tmp"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-[ -x "$holdoff" ] || { echo "$holdoff is not built"; exit 77; }
+[ -x "$holdoff" ] || skip "$holdoff is not built"
 
 # refuse STATUS MESSAGE COMMAND...: MESSAGE is a fixed string; nothing comes on standard output.
 refuse() {
@@ -116,7 +109,7 @@ finish() {
 	echo "$refused wrong inputs refused, each with its message and status"
 	exit 0
 }
-if [ "$(id -u)" != 0 ] || ! ip netns add "$A"; then
+if [ "$(id -u)" != 0 ] || ! add_namespaces "$A"; then
 	finish
 fi
 ip -n "$A" link add ia type veth peer name ib
@@ -142,38 +135,32 @@ a 1 "MTU" "$holdoff" gen tap:it -c 1 --size 1515
 a 1 "MTU" "$holdoff" gen tap:it,mtu=9000 -c 1 --size 9015
 a 1 "MTU" "$holdoff" gen tap:it -c 1 --vlan 5 --size 1519
 ip netns exec "$A" "$holdoff" gen tap:it -c 1 --vlan 5 --size 1518 -j >"$tmp/out" 2>&1 &&
-	grep -q '"delivered": 1,' "$tmp/out" ||
+	grep -q '"delivered":1,' "$tmp/out" ||
 	{ echo "FAILED: a tagged frame as long as the MTU: $(cat "$tmp/out")"; failed=$((failed + 1)); }
 ip netns exec "$A" "$holdoff" gen packet:ia -c 1 --size 1514 -j >"$tmp/out" 2>&1 ||
 	{ echo "FAILED: a frame as long as the MTU: $(cat "$tmp/out")"; failed=$((failed + 1)); }
 
 # Two owners of one queue.
-until_true() {
-	local n=$1
-	shift
-	for ((; n > 0; n--)); do
-		"$@" && return 0
-		sleep 0.1
-	done
+attached() { ip -n "$A" link show ia | grep -q xdp; }
+# now COMMAND...: it becomes true, or the test fails.
+now() {
+	until_true 10 "$@" && return
 	echo "FAILED: never true: $*"
 	failed=$((failed + 1))
 }
-attached() { ip -n "$A" link show ia | grep -q xdp; }
-has_carrier() { ip -n "$A" link show it 2>/dev/null | grep -q LOWER_UP; }
-has_tasks() { [ "$(ls /proc/$owner/task | wc -l)" -gt 1 ]; }
 ip netns exec "$A" "$holdoff" recv xdp:ia -j >/dev/null 2>&1 &
 owner=$!
-until_true 100 attached
+now attached
 a 2 "attached already" "$holdoff" recv xdp:ia
 kill $owner && wait $owner
 ip netns exec "$A" "$holdoff" gen xdp:ia --rate 1pps -j >/dev/null 2>&1 &
 owner=$!
-until_true 100 has_tasks
+now has_tasks $owner 2
 a 2 "has an AF_XDP socket already" "$holdoff" gen xdp:ia
 kill $owner && wait $owner
 ip netns exec "$A" "$holdoff" recv tap:it -j >/dev/null 2>&1 &
 owner=$!
-until_true 100 has_carrier
+now has_carrier "$A" it
 a 2 "it" "$holdoff" recv tap:it
 kill $owner && wait $owner
 
@@ -186,6 +173,17 @@ for what in "gen packet:ia:cap_net_raw" "recv packet:ia:cap_net_raw" "recv xdp:i
 	grep -q "setcap .*$cap.*+ep $tmp/holdoff" "$tmp/err" ||
 		{ echo "FAILED: no setcap line: $(cat "$tmp/err")"; failed=$((failed + 1)); }
 done
+
+# What is not needed after start is given up, by each thread: the one that reads memif's socket too.
+"$holdoff" recv "memif:$tmp/socket" --wait 20s -j >/dev/null 2>&1 &
+owner=$!
+# Once the peer is waited for, capabilities are gone: all but the one that removes the socket.
+gave_up() {
+	[ "$(cat /proc/$owner/task/*/status | grep -c '^CapEff')" = 2 ] &&
+		[ "$(cat /proc/$owner/task/*/status | grep '^CapEff' | sort -u | cut -f 2)" = 0000000000000002 ]
+}
+now gave_up
+kill $owner && wait $owner
 
 # The interface of the default route.
 ip -n "$A" addr add 10.97.0.1/24 dev ia

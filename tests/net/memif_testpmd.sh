@@ -23,32 +23,20 @@ LIMIT=${LIMIT:-120}
 command -v "$TESTPMD" >/dev/null || { echo "skipped: no $TESTPMD (Debian package dpdk)"; exit 77; }
 [ -x "$PEER" ] || { echo "no $PEER: 'make build' makes it" >&2; exit 1; }
 
-tmp=$(mktemp -d)
+# shellcheck source=tests/net/shared.bash
+. "$top/tests/net/shared.bash"
 name=holdoff-memif-$$
 pids=()
-cleanup() {
+end() {
 	exec 3>&-
 	for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null; done
-	wait 2>/dev/null
-	rm -rf "$tmp"
+	clean_up
 }
-trap cleanup EXIT
-trap 'exit 130' INT TERM
+trap end EXIT
 fail() {
 	echo "memif_testpmd: $case_name: $*" >&2
 	tail -n 25 "$tmp/testpmd.log" "$tmp/peer.err" "$tmp/peer.out" >&2
 	exit 1
-}
-
-# until_true SECONDS COMMAND...: waits for it, looking every 0.1 s.
-until_true() {
-	local left=$(($1 * 10))
-	shift
-	while ! "$@" >/dev/null 2>&1; do
-		left=$((left - 1))
-		[ "$left" -gt 0 ] || return 1
-		sleep 0.1
-	done
 }
 
 # testpmd_start MODE VDEV...: interactive, reading commands from descriptor 3.
@@ -64,7 +52,7 @@ testpmd_start() {
 	testpmd_pid=$!
 	pids+=("$testpmd_pid")
 	exec 3>"$tmp/cmd"
-	until_true 30 grep -q 'testpmd> ' "$tmp/testpmd.log" || fail "testpmd did not start"
+	until_true 30 grep -qs 'testpmd> ' "$tmp/testpmd.log" || fail "testpmd did not start"
 }
 
 say() { echo "$1" >&3; }
@@ -120,7 +108,7 @@ sending() {
 	testpmd_start rxonly "net_memif0,socket=$name,role=$3"
 	say start
 	[ "$server_first" = server ] && peer_start tx "memif:@$name,wait=60s$2" -n "$FRAMES" -H
-	until_true "$LIMIT" grep -q done "$tmp/peer.err" || fail "not all was sent"
+	until_true "$LIMIT" grep -qs done "$tmp/peer.err" || fail "not all was sent"
 	for _ in $(seq 50); do
 		counters
 		[ "$(value RX-packets 0)" -ge "$FRAMES" ] && break
@@ -167,7 +155,7 @@ looping() {
 	peer_start loop "memif:@$name-a,wait=60s$2" "memif:@$name-b,wait=60s$3" -n "$FRAMES" -H
 	testpmd_start io "net_memif0,socket=$name-a,role=$4" "net_memif1,socket=$name-b,role=$5"
 	say start
-	until_true "$LIMIT" grep -q done "$tmp/peer.err" || fail "not all was sent"
+	until_true "$LIMIT" grep -qs done "$tmp/peer.err" || fail "not all was sent"
 	local dropped before=-1
 	counters
 	while [ "$(value TX-packets 1)" != "$before" ]; do

@@ -11,38 +11,18 @@ set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 holdoff=${HOLDOFF:-$top/build/holdoff}
 peer=$(dirname "$holdoff")/tests/net/port_peer
-[ "$(id -u)" = 0 ] || { echo "needs root for network namespaces"; exit 77; }
-[ -x "$peer" ] || { echo "no $peer"; exit 77; }
-for tool in tcpdump setpriv /usr/bin/python3; do
-	command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
-done
+# shellcheck source=tests/net/shared.bash
+. "$top/tests/net/shared.bash"
+needs_root
+[ -x "$peer" ] || skip "no $peer"
+needs tcpdump setpriv /usr/bin/python3
 A=hofpa$$ B=hofpb$$
-tmp=$(mktemp -d)
-cleanup() {
-	# shellcheck disable=SC2046
-	kill $(jobs -p) 2>/dev/null
-	wait 2>/dev/null
-	ip netns del $A 2>/dev/null
-	ip netns del $B 2>/dev/null
-	rm -rf "$tmp"
-}
-trap cleanup EXIT
 fail() { echo "packet_veth: $*" >&2; cat "$tmp"/*.out >&2; exit 1; }
 inA() { ip netns exec $A "$@"; }
 inB() { ip netns exec $B "$@"; }
 
 # value KEY FILE: of the last line that has it; 0 if none.
 value() { local v; v=$(grep -o "\b$1=[^ ]*" "$2" | tail -n 1); echo "${v#*=}" | grep . || echo 0; }
-
-# until_true SECONDS COMMAND...
-until_true() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
-	done
-}
 
 # start_rx ARGS...: in B, into rx.out; returns when it receives.
 start_rx() {
@@ -66,12 +46,9 @@ balanced() {
 	[ "$(value bad_csum "$tmp/rx.out")" = 0 ] || fail "$2: wrong checksums"
 }
 
-ip netns add $A && ip netns add $B || { echo "cannot make namespaces"; exit 77; }
+add_namespaces $A $B || skip "cannot make namespaces"
 ip -n $A link add v0 numrxqueues 4 numtxqueues 4 type veth peer name v1 netns $B numrxqueues 4 \
 	numtxqueues 4 || { echo "no veth"; exit 77; }
-# No neighbour discovery in between: every frame is one of ours.
-inA sysctl -qw net.ipv6.conf.all.disable_ipv6=1
-inB sysctl -qw net.ipv6.conf.all.disable_ipv6=1
 ip -n $A link set v0 up
 ip -n $B link set v1 up
 # The stack of B must not answer or forward.
@@ -262,7 +239,7 @@ echo "refusals: clear"
 # 8. Promiscuous mode is over when the port is, killed or not; removal of the interface is told.
 start_rx packet:v1 count=1000
 ip -n $B -d link show v1 | grep -q 'promiscuity 1' || fail "not promiscuous"
-kill -9 "$(pgrep -P $rx)" 2>/dev/null
+kill -9 "$(process_of $rx)" 2>/dev/null
 wait $rx 2>/dev/null
 gone() { ip -n $B -d link show v1 | grep -q 'promiscuity 0'; }
 until_true 5 gone || fail "still promiscuous after kill -9"

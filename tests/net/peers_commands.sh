@@ -18,19 +18,11 @@ cd "$(dirname "$0")/../.." || exit 1
 holdoff=$(realpath "${HOLDOFF:-build/holdoff}")
 frames=${HOLDOFF_FRAMES:-500000}
 A=hp$$a B=hp$$b
-tmp=$(mktemp -d) || exit 1
 failed=0 case=
-
-cleanup() {
-	for pid in $(jobs -p); do kill -9 "$pid" 2>/dev/null; done
-	ip netns del "$A" 2>/dev/null
-	ip netns del "$B" 2>/dev/null
-	rm -rf "$tmp"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-[ -x "$holdoff" ] || { echo "$holdoff is not built"; exit 77; }
-command -v jq >/dev/null || { echo "jq is not installed"; exit 77; }
+# shellcheck source=tests/net/shared.bash
+. tests/net/shared.bash
+[ -x "$holdoff" ] || skip "$holdoff is not built"
+needs jq
 
 fail() {
 	echo "FAILED: $case: $*"
@@ -38,16 +30,7 @@ fail() {
 	failed=$((failed + 1))
 	return 1
 }
-until_true() {
-	local n=$1
-	shift
-	for ((; n > 0; n--)); do
-		"$@" && return 0
-		sleep 0.1
-	done
-	return 1
-}
-running() { [ "$(ls /proc/$pid/task 2>/dev/null | wc -l)" -gt 1 ]; }
+running() { has_tasks "$pid" 2; }
 # holds FILE CONDITION
 holds() { jq -e ".balanced and .missing == 0 and ($2)" "$tmp/$1" >/dev/null || fail "$1: not $2"; }
 ok() { echo "ok: $case${1:+: $1}"; }
@@ -62,7 +45,7 @@ for roles in server:client client:server; do
 	pid=$!
 	timeout 120 "$holdoff" gen "memif:$tmp/theirs/s,role=${roles#*:}" -c "$frames" --wait 20s -j \
 		>"$tmp/two" 2>"$tmp/two.err" || fail "gen: status $?"
-	until_true 50 sh -c "! kill -0 $pid 2>/dev/null" || kill -INT $pid
+	until_true 5 has_ended $pid || kill -INT $pid
 	wait $pid || fail "recv: status $?"
 	holds two ".offered == $frames and .delivered == $frames" &&
 		holds one ".offered == $frames and .delivered == $frames and .lost == 0 and .reordered == 0" &&
@@ -75,14 +58,12 @@ end() {
 	echo "all passed"
 	exit 0
 }
-if [ "$(id -u)" != 0 ] || ! ip netns add "$A" || ! ip netns add "$B"; then
+if [ "$(id -u)" != 0 ] || ! add_namespaces "$A" "$B"; then
 	end
 fi
 ip link add pa netns "$A" type veth peer name pb netns "$B"
 for i in "$A pa" "$B pb"; do
 	set -- $i
-	ip netns exec "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1
-	ip netns exec "$1" sysctl -qw net.ipv6.conf.default.disable_ipv6=1
 	ip -n "$1" link set "$2" up
 done
 
@@ -91,7 +72,7 @@ for kind in packet xdp; do
 	case="rr over $kind:"
 	ip netns exec "$B" "$holdoff" rr --serve $kind:pb -j >"$tmp/one" 2>"$tmp/one.err" &
 	pid=$!
-	until_true 100 running || fail "the server does not start"
+	until_true 10 running || fail "the server does not start"
 	ip netns exec "$A" timeout 60 "$holdoff" rr $kind:pa -c 5000 --outstanding 8 -j \
 		>"$tmp/two" 2>"$tmp/two.err" || fail "rr: status $?"
 	kill -INT $pid
@@ -104,10 +85,10 @@ done
 case="recv --write"
 ip netns exec "$B" "$holdoff" recv packet:pb -c 20000 --write "$tmp/c.pcap" -j >"$tmp/one" 2>"$tmp/one.err" &
 pid=$!
-until_true 100 running
+until_true 10 running
 ip netns exec "$A" timeout 60 "$holdoff" gen packet:pa -c 20000 --rate 20kpps --size imix -j \
 	>"$tmp/two" 2>"$tmp/two.err" || fail "gen: status $?"
-until_true 50 sh -c "! kill -0 $pid 2>/dev/null" || kill -INT $pid
+until_true 5 has_ended $pid || kill -INT $pid
 wait $pid || fail "recv: status $?"
 holds one ".captured == 20000 and .delivered == 20000" && ok
 if command -v capinfos >/dev/null; then
@@ -152,10 +133,10 @@ ip -n "$B" link set pe up
 ip -n "$B" link set pf up
 ip netns exec "$B" "$holdoff" patch packet:pb xdp:pe -j >"$tmp/one" 2>"$tmp/one.err" &
 pid=$!
-until_true 100 running
+until_true 10 running
 ip netns exec "$B" "$holdoff" recv packet:pf -c 20000 -d 20s -j >"$tmp/three" 2>"$tmp/one.err" &
 last=$!
-until_true 100 sh -c "[ \"\$(ls /proc/$last/task | wc -l)\" -gt 1 ]"
+until_true 10 has_tasks $last 2
 ip netns exec "$A" timeout 60 "$holdoff" gen packet:pa -c 20000 --rate 10kpps -j >"$tmp/two" 2>"$tmp/two.err"
 wait $last || fail "recv: status $?"
 kill -INT $pid
@@ -166,12 +147,12 @@ if command -v iperf3 >/dev/null; then
 	case="iperf3 through patch of tap to tap"
 	"$holdoff" patch tap:hp$$x tap:hp$$y -j >"$tmp/one" 2>"$tmp/one.err" &
 	pid=$!
-	until_true 100 ip link show hp$$y >"$tmp/link" 2>&1 && until_true 100 running
+	until_true 10 ip link show hp$$y >"$tmp/link" 2>&1 && until_true 10 running
 	ip link set hp$$x netns "$A" && ip link set hp$$y netns "$B"
 	ip -n "$A" addr add 10.96.0.1/24 dev hp$$x && ip -n "$A" link set hp$$x up
 	ip -n "$B" addr add 10.96.0.2/24 dev hp$$y && ip -n "$B" link set hp$$y up
 	ip netns exec "$B" iperf3 -s -1 >"$tmp/server" 2>&1 &
-	until_true 50 sh -c "ip netns exec $B ss -ltn | grep -q :5201"
+	until_true 5 sh -c "ip netns exec $B ss -ltn | grep -q :5201"
 	ip netns exec "$A" timeout 30 iperf3 -c 10.96.0.2 -t 2 -J >"$tmp/iperf" 2>&1 ||
 		fail "iperf3: $(jq -r .error "$tmp/iperf")"
 	kill -INT $pid

@@ -6,29 +6,21 @@
 #
 #    holdoff gen mem:a --recv mem:a       holdoff gen null:
 #
-#    namespace A: holdoff gen xdp:ra ----- veth ----- rb in namespace B
+#    namespace A: holdoff gen xdp:ra, packet:ra ----- veth ----- rb in namespace B
 #
 # A case is skipped when the pacer says that it had to move its schedule or that the port was full,
-# or when the kernel says (schedstat: the time that a task was ready to run and did not) that others
-# had the CPU for longer than the time that is missing at the end. It never passes for another
+# or when the kernel says (schedstat: the time that the sender was ready to run and did not) that
+# others had the CPU for longer than the time that is missing at the end. It never passes for another
 # reason than its rate.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 holdoff=$(realpath "${HOLDOFF:-build/holdoff}")
 A=hy$$a B=hy$$b
-tmp=$(mktemp -d) || exit 1
 failed=0 held=0 skipped=0
-
-cleanup() {
-	for pid in $(jobs -p); do kill "$pid" 2>/dev/null; done
-	ip netns del "$A" 2>/dev/null
-	ip netns del "$B" 2>/dev/null
-	rm -rf "$tmp"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-[ -x "$holdoff" ] || { echo "$holdoff is not built"; exit 77; }
-command -v jq >/dev/null || { echo "jq is not installed"; exit 77; }
+# shellcheck source=tests/net/shared.bash
+. tests/net/shared.bash
+[ -x "$holdoff" ] || skip "$holdoff is not built"
+needs jq
 
 # run PREFIX ARGS...: gen with these arguments.
 run() {
@@ -39,13 +31,15 @@ run() {
 	wait $! || { failed=$((failed + 1)); echo "FAILED: $*: $(cat "$tmp/$name.err")"; }
 }
 
-# watch PID FILE: keeps in FILE for how many ns the tasks of its child were ready and did not run.
+# watch PID FILE: keeps in FILE for how many ns its child's sender was ready and did not run. Only that
+# task's wait can make a rate miss; with several the longest counts.
 watch() {
-	local child task waited ns
+	local task waited ns
 	while kill -0 "$1" 2>/dev/null; do
-		child=$(pgrep -P "$1") waited=0
-		for task in /proc/"${child:-none}"/task/*/schedstat; do
-			read -r _ ns _ <"$task" && [ "$ns" -gt "$waited" ] && waited=$ns
+		waited=0
+		for task in /proc/"$(process_of "$1")"/task/*; do
+			[ "$(cat "$task/comm")" = gen ] && read -r _ ns _ <"$task/schedstat" &&
+				[ "$ns" -gt "$waited" ] && waited=$ns
 		done 2>/dev/null
 		[ "$waited" = 0 ] || echo "$waited" >"$2"
 		sleep 0.1
@@ -80,15 +74,11 @@ half() {
 
 mem=("$holdoff" gen mem:a --recv mem:a) null=("$holdoff" gen null:)
 xdp=(ip netns exec "$A" "$holdoff" gen xdp:ra)
+packet=(ip netns exec "$A" "$holdoff" gen packet:ra)
 ports="mem null"
-if [ "$(id -u)" = 0 ] && ip netns add "$A" 2>/dev/null && ip netns add "$B" 2>/dev/null; then
-	ip link add ra netns "$A" type veth peer name rb netns "$B"
-	for i in "$A ra" "$B rb"; do
-		set -- $i
-		ip netns exec "$1" sysctl -qw "net.ipv6.conf.$2.disable_ipv6=1"
-		ip -n "$1" link set "$2" up
-	done
-	ports="mem null xdp"
+if [ "$(id -u)" = 0 ] && command -v ethtool >/dev/null && add_namespaces "$A" "$B"; then
+	veth "$A" ra "$B" rb 1
+	ports="mem null packet xdp"
 fi
 
 # The slow ones, which leave the CPUs idle, at the same time.
@@ -107,6 +97,7 @@ for port in $ports; do
 done
 judge null-100000 100000
 [[ $ports == *xdp* ]] && run xdp-100000 "${xdp[@]}" --rate 100kpps -d 5s && judge xdp-100000 100000
+[[ $ports == *packet* ]] && run packet-100000 "${packet[@]}" --rate 100kpps -d 5s && judge packet-100000 100000
 run mem-1000000 "${mem[@]}" --rate 1mpps -d 5s && judge mem-1000000 1000000
 for port in $ports; do
 	declare -n command=$port

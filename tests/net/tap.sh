@@ -10,38 +10,16 @@ set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 holdoff=${HOLDOFF:-$top/build/holdoff}
 peer=$(dirname "$holdoff")/tests/net/port_peer
-[ "$(id -u)" = 0 ] || { echo "needs root for network namespaces"; exit 77; }
-[ -c /dev/net/tun ] || { echo "no /dev/net/tun"; exit 77; }
-[ -x "$peer" ] || { echo "no $peer"; exit 77; }
-for tool in iperf3 setpriv nstat tcpdump; do
-	command -v $tool >/dev/null || { echo "no $tool"; exit 77; }
-done
+# shellcheck source=tests/net/shared.bash
+. "$top/tests/net/shared.bash"
+needs_root
+[ -c /dev/net/tun ] || skip "no /dev/net/tun"
+[ -x "$peer" ] || skip "no $peer"
+needs iperf3 setpriv nstat tcpdump
 A=hofta$$ B=hoftb$$ C=hoftc$$
-tmp=$(mktemp -d)
-cleanup() {
-	# shellcheck disable=SC2046
-	kill $(jobs -p) 2>/dev/null
-	for ns in $A $B $C; do
-		# shellcheck disable=SC2046
-		kill $(ip netns pids $ns 2>/dev/null) 2>/dev/null
-		ip netns del $ns 2>/dev/null
-	done
-	wait 2>/dev/null
-	rm -rf "$tmp"
-}
-trap cleanup EXIT
 fail() { echo "tap: $*" >&2; cat "$tmp"/*.out >&2; exit 1; }
 inC() { ip netns exec $C "$@"; }
 value() { local v; v=$(grep -o "\b$1=[^ ]*" "$2" | tail -n 1); echo "${v#*=}" | grep . || echo 0; }
-until_true() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
-	done
-}
-
 # start NAMESPACE NAME ARGS...: port_peer in the background, output in NAME.out, pid in $pid.
 start() {
 	local ns=$1 out=$tmp/$2.out
@@ -52,10 +30,7 @@ start() {
 	until_true 10 grep -q ready "$out" || fail "does not start: $*"
 }
 
-for ns in $A $B $C; do
-	ip netns add $ns || { echo "cannot make namespaces"; exit 77; }
-	ip netns exec $ns sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
-done
+add_namespaces $A $B $C || skip "cannot make namespaces"
 filter="udp port 9"
 
 # sum FILE WORD...: of the drops with these prefixes.

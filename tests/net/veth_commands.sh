@@ -17,102 +17,21 @@ cd "$(dirname "$0")/../.." || exit 1
 holdoff=$(realpath "${HOLDOFF:-build/holdoff}")
 frames=${HOLDOFF_FRAMES:-500000}
 A=hv$$a B=hv$$b
-tmp=$(mktemp -d) || exit 1
-failed=0 case=
+case=
+# shellcheck source=tests/net/shared.bash
+. tests/net/shared.bash
+# shellcheck source=tests/net/gen_recv.bash
+. tests/net/gen_recv.bash
+needs_root
+[ -x "$holdoff" ] || skip "$holdoff is not built"
+needs jq bpftool ethtool ping
+add_namespaces "$A" "$B" || skip "no network namespaces"
 
-cleanup() {
-	for pid in $(jobs -p); do kill -9 "$pid" 2>/dev/null; done
-	ip netns del "$A" 2>/dev/null
-	ip netns del "$B" 2>/dev/null
-	rm -rf "$tmp"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-
-[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
-[ -x "$holdoff" ] || { echo "$holdoff is not built"; exit 77; }
-for tool in jq bpftool ethtool ping; do
-	command -v $tool >/dev/null || { echo "$tool is not installed"; exit 77; }
-done
-ip netns add "$A" && ip netns add "$B" || { echo "no network namespaces"; exit 77; }
-
-in_a() { ip netns exec "$A" "$@"; }
-in_b() { ip netns exec "$B" "$@"; }
-fail() {
-	echo "FAILED: $case: $*"
-	tail -n 3 "$tmp"/*.json "$tmp"/*.err 2>/dev/null | sed 's/^/   /'
-	failed=$((failed + 1))
-	return 1
-}
-
-# until_true TENTHS COMMAND...
-until_true() {
-	local n=$1
-	shift
-	for ((; n > 0; n--)); do
-		"$@" && return 0
-		sleep 0.1
-	done
-	return 1
-}
-
-# link QUEUES: a new pair of interfaces. Without IPv6, whose multicast would be in the counts.
+# link QUEUES: a new pair of interfaces.
 link() {
-	ip -n "$A" link del va 2>/dev/null
-	ip link add va netns "$A" numtxqueues 4 numrxqueues 4 type veth \
-		peer name vb netns "$B" numtxqueues 4 numrxqueues 4 || exit 1
-	in_a sysctl -qw net.ipv6.conf.va.disable_ipv6=1
-	in_b sysctl -qw net.ipv6.conf.vb.disable_ipv6=1
-	in_a ethtool -L va rx "$1" tx "$1" && in_b ethtool -L vb rx "$1" tx "$1" || exit 1
-	ip -n "$A" link set va up
-	ip -n "$B" link set vb up
+	veth "$A" va "$B" vb "$1"
 	ip -n "$A" addr add 10.98.0.1/24 dev va
 	ip -n "$B" addr add 10.98.0.2/24 dev vb
-	until_true 50 carrier
-}
-carrier() { ip -n "$A" link show va | grep -q LOWER_UP && ip -n "$B" link show vb | grep -q LOWER_UP; }
-
-# The task that receives is made when the ports are ready.
-tasks_of() { [ "$(ls "/proc/$1/task" 2>/dev/null | wc -l)" -ge "$2" ]; }
-# Is a program on vb (xdp:) or a packet socket in B?
-receiving() { in_b ip link show vb | grep -q xdp || [ "$(in_b cat /proc/net/packet | wc -l)" -gt 1 ]; }
-
-# recv_start ARGS...: in B, in the background; $receiver is the timeout that it is the child of.
-recv_start() {
-	rm -f "$tmp"/*.json "$tmp"/*.err
-	ip netns exec "$B" timeout -k 5 300 "$holdoff" recv "$@" -j >"$tmp/recv.json" 2>"$tmp/recv.err" &
-	receiver=$!
-	until_true 100 receiving && until_true 100 tasks_of "$(pgrep -P $receiver)" 2 ||
-		fail "the receiver does not start"
-}
-
-# recv_end: SIGINT, which drains it.
-recv_end() {
-	kill -INT "$(pgrep -P $receiver)" 2>/dev/null
-	wait $receiver || fail "recv ends with status $?"
-}
-
-# gen ARGS...: in A.
-gen() {
-	in_a timeout -k 5 300 "$holdoff" gen "$@" -j >"$tmp/gen.json" 2>"$tmp/gen.err" ||
-		fail "gen ends with status $?"
-}
-
-# agree FRAMES: both balance, both name what is lost, and one's delivered is the other's offered.
-agree() {
-	jq -es --argjson n "$1" '
-		.[0] as $g | .[1] as $r | def sum: [.[]] | add // 0;
-		$g.balanced and $r.balanced and $g.missing == 0 and $r.missing == 0 and
-		$g.offered == $n and $g.delivered + ($g.drops | sum) == $n and
-		$r.offered == $g.delivered and
-		$r.delivered + ($r.drops | sum) - $r.drops_of_others == $r.offered and
-		$r.drops_of_others == 0 and $r.unstamped == 0 and $r.duplicates == 0 and
-		$r.reordered == 0 and $r.lost <= ($r.drops | sum) and
-		$r.delivered > $n / 200' "$tmp/gen.json" "$tmp/recv.json" >/dev/null ||
-		fail "gen and recv do not agree: $(jq -c '{offered, delivered, drops}' \
-			"$tmp/gen.json" "$tmp/recv.json" | tr '\n' ' ')" || return
-	echo "ok: $case: $(jq -rs '"\(.[0].offered) sent at \(.[0].tx_pps) pps, " +
-		"\(.[1].delivered) received, drops \(.[1].drops | tojson)"' "$tmp"/{gen,recv}.json)"
 }
 
 for queues in 1 4; do
@@ -129,26 +48,23 @@ for queues in 1 4; do
 done
 
 # --- one process that sees both ends -------------------------------------------------------------
-case="one process"
 for queues in 1 4; do
-	in_a ip link add vc numtxqueues 4 numrxqueues 4 type veth \
-		peer name vd numtxqueues 4 numrxqueues 4
-	for i in vc vd; do
-		in_a sysctl -qw net.ipv6.conf.$i.disable_ipv6=1
-		in_a ethtool -L $i rx $queues tx $queues
-		in_a ip link set $i up
-	done
+	veth "$A" vc "$A" vd $queues
 	for what in xdp:vc\ xdp:vd,mode=copy xdp:vc\ xdp:vd,mode=generic packet:vc\ packet:vd; do
 		set -- $what
 		case="one process, $queues queues, $1 to $2"
-		rm -f "$tmp"/*.json "$tmp"/*.err
-		gen "$1" --recv "$2" --count "$frames"
-		jq -e --argjson n "$frames" '.balanced and .missing == 0 and .offered == $n and
-			.delivered + ([.drops[]] | add // 0) - .drops_of_others == $n and
-			.lost == $n - .delivered and .reordered == 0 and .duplicates == 0 and
-			.drops_of_others == 0 and .delivered > $n / 200' "$tmp/gen.json" >/dev/null &&
-			echo "ok: $case: $(jq -r '"\(.delivered) of \(.offered), drops \(.drops | tojson)"' \
-				"$tmp/gen.json")" || fail "does not balance"
+		one_process "$frames" "$1" "$2"
+	done
+	# What a filter leaves out is a named drop too, stamped or not.
+	for port in xdp packet; do
+		for stamp in yes no; do
+			case="one process, $queues queues, $port:, filtered, stamp $stamp"
+			gen $port:vc --recv $port:vd --stamp $stamp --dst-port 9,10 \
+				--filter 'udp dst port 9' --count 2000 --rate 20kpps
+			jq -e '.balanced and .delivered == 1000 and .drops.rx_filtered == 1000' \
+				"$tmp/gen.json" >/dev/null && echo "ok: $case" ||
+				fail "not half of them"
+		done
 	done
 	in_a ip link del vc
 done
@@ -176,7 +92,7 @@ for to in 10.98.0.2 fd98::2; do
 	recv_start xdp:vb
 	gen xdp:va --rate 5kpps -d 3s &
 	gen=$!
-	until_true 50 sh -c "[ -n \"\$(ip netns pids $A)\" ]"
+	until_true 5 sh -c "[ -n \"\$(ip netns pids $A)\" ]"
 	in_a ping -q -i 0.05 -c 30 -W 2 $to >"$tmp/ping"
 	wait $gen
 	recv_end
@@ -202,9 +118,9 @@ for signal in INT TERM; do
 		recv_start $port:vb
 		ip netns exec "$A" timeout -k 5 60 "$holdoff" gen $port:va -j >"$tmp/gen.json" 2>"$tmp/gen.err" &
 		sender=$!
-		until_true 50 tasks_of "$(pgrep -P $sender)" 2
+		until_true 5 has_tasks $sender 2
 		sleep 0.5
-		kill -$signal "$(pgrep -P $sender)"
+		kill -$signal "$(process_of $sender)"
 		wait $sender || fail "gen ends with status $?"
 		recv_end
 		agree "$(jq .offered "$tmp/gen.json")"
@@ -216,14 +132,14 @@ for port in xdp:va xdp:va,tx=live; do
 	recv_start xdp:vb,busy-poll=20us
 	ip netns exec "$A" timeout -k 5 60 "$holdoff" gen $port -j >"$tmp/gen.json" 2>"$tmp/gen.err" &
 	sender=$!
-	until_true 50 tasks_of "$(pgrep -P $sender)" 2
+	until_true 5 has_tasks $sender 2
 	sleep 0.5
 	in_b ip link show vb | grep -q xdp || fail "no program is there to be left behind"
-	kill -9 "$(pgrep -P $receiver)" "$(pgrep -P $sender)"
+	kill -9 "$(process_of $receiver)" "$(process_of $sender)"
 	wait $receiver $sender 2>/dev/null
-	until_true 20 no_program || fail "a program is left: $(in_b ip link show vb)"
+	until_true 2 no_program || fail "a program is left: $(in_b ip link show vb)"
 	[ -z "$(in_b bpftool -j net show | jq -r '.[0].xdp[]')" ] || fail "bpftool net shows a program"
-	until_true 20 sh -c "! ip netns exec $B bpftool -j link show |
+	until_true 2 sh -c "! ip netns exec $B bpftool -j link show |
 		jq -e --argjson i $(in_b cat /sys/class/net/vb/ifindex 2>/dev/null || echo 0) \
 		'.[] | select(.type == \"xdp\" and .ifindex == \$i)' >/dev/null" ||
 		fail "bpftool shows a link"

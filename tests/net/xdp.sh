@@ -16,22 +16,14 @@ cd "$(dirname "$0")/../.." || exit 1
 build=$(dirname "${HOLDOFF:-build/holdoff}")
 pump=$build/tests/net/xdp_pump
 frames=${HOLDOFF_FRAMES:-500000}
-id=hx$$ A=hx$$a B=hx$$b
-tmp=$(mktemp -d) || exit 1
+A=hx$$a B=hx$$b
 failed=0
-
-cleanup() {
-	for pid in $(jobs -p); do kill -9 "$pid" 2>/dev/null; done
-	ip netns del "$A" 2>/dev/null
-	ip netns del "$B" 2>/dev/null
-	rm -rf "$tmp"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-
-[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
-[ -x "$pump" ] || { echo "$pump is not built"; exit 77; }
-ip netns add "$A" && ip netns add "$B" || { echo "no network namespaces"; exit 77; }
+# shellcheck source=tests/net/shared.bash
+. tests/net/shared.bash
+needs_root
+[ -x "$pump" ] || skip "$pump is not built"
+needs ethtool ping bpftool tcpdump
+add_namespaces "$A" "$B" || skip "no network namespaces"
 
 fail() {
 	echo "FAILED: $case: $*"
@@ -42,40 +34,18 @@ fail() {
 
 # link QUEUES MTU: a new pair of interfaces.
 link() {
-	ip -n "$A" link del va 2>/dev/null
-	ip link add va netns "$A" numtxqueues 4 numrxqueues 4 type veth \
-		peer name vb netns "$B" numtxqueues 4 numrxqueues 4 || exit 1
-	# The kernel's own IPv6 multicast would be lost among our frames, and spoil the count.
-	in_a sysctl -qw net.ipv6.conf.va.disable_ipv6=1
-	in_b sysctl -qw net.ipv6.conf.vb.disable_ipv6=1
-	in_a ethtool -L va rx "$1" tx "$1" && in_b ethtool -L vb rx "$1" tx "$1" || exit 1
-	ip -n "$A" link set va mtu "$2" up
-	ip -n "$B" link set vb mtu "$2" up
+	veth "$A" va "$B" vb "$1" "$2"
 	ip -n "$A" addr add 10.99.0.1/24 dev va
 	ip -n "$B" addr add 10.99.0.2/24 dev vb
-	until_true 50 carrier
 }
 in_a() { ip netns exec "$A" "$@"; }
 in_b() { ip netns exec "$B" "$@"; }
-carrier() { ip -n "$A" link show va | grep -q LOWER_UP && ip -n "$B" link show vb | grep -q LOWER_UP; }
-
-# until_true TENTHS COMMAND...
-until_true() {
-	local n=$1
-	shift
-	for ((; n > 0; n--)); do
-		"$@" && return 0
-		sleep 0.1
-	done
-	return 1
-}
-
 # recv_start PORT [ARGS]: in the background in B; its process is $receiver.
 recv_start() {
 	rm -f "$tmp"/recv "$tmp"/recv.err
 	ip netns exec "$B" taskset -c $((cpus - 1)) "$pump" recv "$@" >"$tmp/recv" 2>"$tmp/recv.err" &
 	receiver=$!
-	until_true 100 grep -q ready "$tmp/recv.err" || fail "the receiver does not start"
+	until_true 10 grep -q ready "$tmp/recv.err" || fail "the receiver does not start"
 }
 cpus=$(nproc)
 
@@ -186,9 +156,9 @@ grep -q "MTU" "$tmp/recv.err" && echo "ok: $case: refused" || fail "does not nam
 case="tcpdump"
 link 1 1500
 in_b timeout 20 tcpdump -U -i vb -c 200 -w "$tmp/cap" udp 2>"$tmp/dump.err" &
-until_true 50 grep -q "listening on" "$tmp/dump.err" || fail "tcpdump does not start"
+until_true 5 grep -q "listening on" "$tmp/dump.err" || fail "tcpdump does not start"
 send xdp:va 1000 0 1 1000
-until_true 50 sh -c "[ \$(tcpdump -r $tmp/cap 2>/dev/null | wc -l) = 200 ]"
+until_true 5 sh -c "[ \$(tcpdump -r $tmp/cap 2>/dev/null | wc -l) = 200 ]"
 n=$(tcpdump -nvvr "$tmp/cap" 2>/dev/null | grep -c '198.18.0.1.5000 > 198.18.0.2.9: \[udp sum ok\]')
 [ "$n" = 200 ] && echo "ok: $case: 200 right frames" || fail "decodes $n right frames of 200"
 
@@ -205,7 +175,7 @@ case="kill -9"
 in_b ip link show vb | grep -q xdp || fail "no program is there to be left behind"
 in_a "$pump" send xdp:va,tx=live 1000000000 60 >"$tmp/other" 2>"$tmp/other.err" &
 sender=$!
-until_true 50 grep -q ready "$tmp/other.err" || fail "the sender does not start"
+until_true 5 grep -q ready "$tmp/other.err" || fail "the sender does not start"
 sleep 0.5
 kill -9 $first $sender $(pgrep -P $sender)
 wait $first $sender 2>/dev/null
@@ -214,11 +184,11 @@ recv_start xdp:vb 1000
 send xdp:va 50000 60
 balanced
 case="nothing is left"
-until_true 20 no_program || fail "a program is left: $(in_b ip link show vb)"
+until_true 2 no_program || fail "a program is left: $(in_b ip link show vb)"
 { in_a ethtool -k va; in_b ethtool -k vb; } | diff - "$tmp/before" >"$tmp/diff" && echo "ok: $case" ||
 	fail "settings: $(cat "$tmp/diff")"
 ip -n "$A" link | grep hxlive && fail "the live frames' tap is left"
-[ -n "$(pgrep -x xdp_pump)$(pgrep -x holdoff)" ] || until_true 20 no_prog_id ||
+[ -n "$(pgrep -x xdp_pump)$(pgrep -x holdoff)" ] || until_true 2 no_prog_id ||
 	fail "bpftool shows a program"
 
 [ $failed = 0 ] || { echo "$failed failed"; exit 1; }
