@@ -2,7 +2,8 @@
 /*
  * Inside port xdp: what its files share. One concern each:
  *
- *   xdp.c         the port: options, modes, open and close, counters
+ *   xdp.c         the port: options, modes, opening
+ *   xdp_run.c     counters, start, stop, close
  *   xdp_sock.c    an AF_XDP socket: its memory, rings, binding
  *   xdp_io.c      the rings in use: receive, fill, send, complete
  *   xdp_prog.c    the XDP program and the link that attaches it
@@ -146,6 +147,16 @@ struct xdp_port {
 		uint64_t program[8];        /* enum xdp_count */
 	} at_start, at_stop;
 };
+
+/* Entries of a ring that the kernel wants although nobody uses it. */
+#define XDP_RING_UNUSED 64
+
+/* --- xdp_run.c ---------------------------------------------------------------------------- */
+
+extern const struct port_ops xdp_ops;
+
+/* Closes those that are open; the queues have none any more. */
+void xdp_close_socks(struct xdp_port *port);
 
 /* --- xdp_sock.c --------------------------------------------------------------------------- */
 
