@@ -124,7 +124,7 @@ static int parse_cpus(const char *arg, struct cmd_options *o, struct ho_err *err
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_options *o = state->input;
-	unsigned buffers;
+	unsigned buffers = 0;
 	int rc = 0;
 
 	switch (key) {

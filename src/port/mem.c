@@ -10,6 +10,10 @@
  * Slots move, bytes do not. A frame is sent when it is in the ring; what is in the ring when the
  * receiving end stops is its rx_closed. With the other end not open (or gone) frames are
  * tx_link_down: a ring that nobody empties would only stall the sender.
+ *
+ * A sender looks whether the other end is open and puts its burst in without a lock between. So the
+ * tasks that send must have ended before the receiving end is stopped, as every command sees to: a
+ * burst put in behind that end's last look would belong to nobody, and its buffers be missing.
  */
 #include <errno.h>
 #include <pthread.h>

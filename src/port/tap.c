@@ -78,8 +78,7 @@ static int iface_ioctl(const char *name, unsigned long request, struct ifreq *if
 
 	if (fd < 0)
 		return -errno;
-	memset(ifr->ifr_name, 0, sizeof(ifr->ifr_name));
-	strncpy(ifr->ifr_name, name, IFNAMSIZ - 1);
+	snprintf(ifr->ifr_name, sizeof(ifr->ifr_name), "%s", name);
 	rc = ioctl(fd, request, ifr) < 0 ? -errno : 0;
 	close(fd);
 	return rc;

@@ -38,7 +38,7 @@ static struct rt_tsc measured;
 
 static void calibrate(void)
 {
-	uint64_t tsc0, tsc1, ns0, ns1;
+	uint64_t tsc0 = 0, tsc1 = 0, ns0 = 0, ns1 = 0;
 
 	read_both(&tsc0, &ns0);
 	do {
