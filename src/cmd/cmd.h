@@ -28,6 +28,7 @@ int cmd_lab(int argc, char **argv, struct ho_err *err);
 int cmd_patch(int argc, char **argv, struct ho_err *err);
 int cmd_ports(int argc, char **argv, struct ho_err *err);
 int cmd_recv(int argc, char **argv, struct ho_err *err);
+int cmd_restore(int argc, char **argv, struct ho_err *err);
 int cmd_rr(int argc, char **argv, struct ho_err *err);
 int cmd_sweep(int argc, char **argv, struct ho_err *err);
 

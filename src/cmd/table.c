@@ -10,6 +10,7 @@ const struct cmd cmd_table[] = {
 	{ "patch", "forward frames between two ports, both ways", cmd_patch },
 	{ "ports", "list the kinds of ports and their options", cmd_ports },
 	{ "recv", "receive: counts, loss, order, latency, capture", cmd_recv },
+	{ "restore", "put back settings that a killed run had changed", cmd_restore },
 	{ "rr", "requests and replies: transactions a second, latency", cmd_rr },
 	{ "sweep", "run a grid of values: how good each point is, and what limits it", cmd_sweep },
 	{ NULL, NULL, NULL },
