@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cmd/session.h"
+#include "measure/report_html.h"
 #include "measure/sweep.h"
 
 struct progress {
@@ -76,13 +77,25 @@ static int write_csv(const struct ms_sweep *s, const char *file, struct ho_err *
 	return rc < 0 ? ho_err_set(err, rc, "--csv %s: %s", file, ho_strerror(rc)) : 0;
 }
 
+static int write_html(const struct ms_sweep *s, const char *file, struct ho_err *err)
+{
+	json_t *object = ms_sweep_json(s);
+	int rc = object ? ms_report_html(file, object, s->kind->live ? s->target : NULL, err)
+			: ho_err_set(err, -ENOMEM, "out of memory for a page");
+
+	json_decref(object);
+	return rc;
+}
+
 static int publish(const struct ms_sweep *s, const struct cmd_sweep_options *o, struct ho_err *err)
 {
 	int rc = 0;
 
 	if (o->csv)
 		rc = write_csv(s, o->csv, err);
-	if (rc < 0 || (o->csv && !strcmp(o->csv, "-")))
+	if (rc == 0 && o->html)
+		rc = write_html(s, o->html, err);
+	if (rc < 0 || (o->csv && !strcmp(o->csv, "-")) || (o->html && !strcmp(o->html, "-")))
 		return rc;
 	if (o->json)
 		rc = ho_json_print(stdout, ms_sweep_json(s));
@@ -95,8 +108,18 @@ static int run(struct ms_sweep *s, const struct cmd_sweep_options *o, struct ho_
 {
 	struct progress p = { .began = seconds() };
 	struct ms_target *target;
-	int rc = ms_sweep_init(s, o->argument[0], &o->given, o->metric, HOLDOFF_VERSION, &target,
-			       err);
+	int rc = ms_sweep_init(s, o->argument[0], &o->given, o->metric, &o->target, HOLDOFF_VERSION,
+			       &target, err);
+
+	if (rc == 0 && o->less)
+		s->less = true;
+	if (rc == 0 && s->kind->live && s->shards > 1)
+		rc = ho_err_set(err, -EINVAL, "--shard: a live interface is measured in one run");
+	if (rc == 0 && !s->kind->live && o->live_given)
+		rc = ho_err_set(err, -EINVAL,
+				"%s runs in virtual time: a workload, rounds and times go with a "
+				"live interface",
+				s->target);
 
 	for (unsigned i = 0; rc == 0 && i < o->given.n; i++) {
 		if (o->by_option[i])

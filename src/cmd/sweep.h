@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "measure/axis.h"
+#include "measure/target.h"
 
 enum cmd_colour {
 	CMD_COLOUR_AUTO, /* on a terminal, unless NO_COLOR is set */
@@ -21,6 +21,11 @@ struct cmd_sweep_options {
 	bool by_option[MS_AXES_MAX];
 	const char *metric, *csv;
 	unsigned jobs;          /* 0 = as many as CPUs */
+	struct ms_target_options target; /* of a live interface */
+	char *workload_command;          /* made of --gen, --recv, --rr; freed by _fini */
+	bool less;                       /* of the metric is better */
+	bool live_given;                 /* an option that only a live target has */
+	const char *html;
 	unsigned shard, shards; /* from 0; shards = 1: the whole */
 	bool merge, json, quiet;
 	enum cmd_colour colour;

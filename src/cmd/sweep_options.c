@@ -22,6 +22,18 @@ enum {
 	OPT_COLOUR,
 	OPT_SHARD,
 	OPT_MERGE,
+	OPT_RUN,
+	OPT_GEN,
+	OPT_RECV,
+	OPT_RR,
+	OPT_OBSERVE,
+	OPT_SECONDS,
+	OPT_SETTLE,
+	OPT_ROUNDS,
+	OPT_LIMIT,
+	OPT_FORCE,
+	OPT_LESS,
+	OPT_HTML,
 };
 
 static const struct argp_option sweep_table[] = {
@@ -34,14 +46,34 @@ static const struct argp_option sweep_table[] = {
 	{ "shard", OPT_SHARD, "I/N", 0, "Only every N-th point, beginning with the I-th", 2 },
 	{ "merge", OPT_MERGE, NULL, 0,
 	  "Join what shards printed with -j: arguments are files, - is standard input", 2 },
-	{ NULL, 0, NULL, 0, "Results:", 3 },
-	{ "metric", OPT_METRIC, "NAME", 0, "What the grid shows, and is the best by [pps]", 3 },
-	{ "json", 'j', NULL, 0, "One JSON object instead of the grid", 3 },
+	{ NULL, 0, NULL, 0, "Load of a live interface:", 3 },
+	{ "observe", OPT_OBSERVE, NULL, 0, "Whatever traffic there is [default]", 3 },
+	{ "run", OPT_RUN, "COMMAND", 0,
+	  "A command for the shell; --metric is a regular expression that finds a number in what "
+	  "it "
+	  "prints",
+	  3 },
+	{ "gen", OPT_GEN, "ARGUMENTS", 0,
+	  "holdoff gen with these; --metric is a key of what -j prints [tx_pps]", 3 },
+	{ "recv", OPT_RECV, "ARGUMENTS", 0, "The same with holdoff recv [rx_pps]", 3 },
+	{ "rr", OPT_RR, "ARGUMENTS", 0, "The same with holdoff rr [transactions_per_second]", 3 },
+	{ "time", OPT_SECONDS, "TIME", 0, "Each measurement, unless the command ends itself [2s]",
+	  3 },
+	{ "settle", OPT_SETTLE, "TIME", 0, "Between a change and a measurement [500ms]", 3 },
+	{ "rounds", OPT_ROUNDS, "N", 0, "Measurements of each point [3]", 3 },
+	{ "run-limit", OPT_LIMIT, "TIME", 0, "A command that takes longer has failed [60s]", 3 },
+	{ "force", OPT_FORCE, NULL, 0, "Even the interface of the default route", 3 },
+	{ NULL, 0, NULL, 0, "Results:", 4 },
+	{ "metric", OPT_METRIC, "NAME", 0, "What the grid shows, and is the best by [pps]", 4 },
+	{ "less", OPT_LESS, NULL, 0, "Less of the metric is better", 4 },
+	{ "json", 'j', NULL, 0, "One JSON object instead of the grid", 4 },
 	{ "csv", OPT_CSV, "FILE", 0,
-	  "A line for each point to FILE; -: to standard output instead of the grid", 3 },
+	  "A line for each point to FILE; -: to standard output instead of the grid", 4 },
+	{ "html", OPT_HTML, "FILE", 0,
+	  "A page with the grid, curves and all data; -: to standard output", 4 },
 	{ "color", OPT_COLOUR, "WHEN", 0,
-	  "always, never, or auto: on a terminal unless NO_COLOR is set", 3 },
-	{ "quiet", 'Q', NULL, 0, "No progress on standard error", 3 },
+	  "always, never, or auto: on a terminal unless NO_COLOR is set", 4 },
+	{ "quiet", 'Q', NULL, 0, "No progress on standard error", 4 },
 	{ 0 },
 };
 
@@ -181,18 +213,106 @@ static int parse_colour(struct cmd_sweep_options *o, const char *arg)
 	return ho_err_set(o->err, -EINVAL, "--color %s: always, never or auto is possible", arg);
 }
 
+/* --- the load of a live interface ------------------------------------------------------------ */
+
+static int give_workload(struct cmd_sweep_options *o, enum ms_workload_kind kind,
+			 const char *command, const char *metric, const char *arguments)
+{
+	struct ms_workload_config *w = &o->target.live.workload;
+
+	o->live_given = true;
+	if (w->kind != MS_OBSERVE || w->command)
+		return ho_err_set(o->err, -EINVAL,
+				  "there is one load: --observe, --run, --gen, --recv or --rr");
+	w->kind = kind;
+	w->metric = metric;
+	w->command = arguments;
+	if (kind != MS_HOLDOFF)
+		return 0;
+	if (asprintf(&o->workload_command, "%s %s", command, arguments) < 0) {
+		o->workload_command = NULL;
+		return ho_err_set(o->err, -ENOMEM, "out of memory for arguments");
+	}
+	w->command = o->workload_command;
+	return 0;
+}
+
+static int parse_time(struct cmd_sweep_options *o, const char *option, const char *arg,
+		      uint64_t *out)
+{
+	int rc = ho_parse_time_ns(arg, out, o->err);
+
+	o->live_given = true;
+	return rc < 0 ? ho_err_prefix(o->err, "--%s", option) : 0;
+}
+
+static int parse_rounds(struct cmd_sweep_options *o, const char *arg)
+{
+	uint64_t n;
+	int rc = ho_parse_count(arg, &n, o->err);
+
+	o->live_given = true;
+	if (rc < 0)
+		return ho_err_prefix(o->err, "--rounds");
+	if (!n || n > MS_REPEATS_MAX)
+		return ho_err_set(o->err, -ERANGE, "--rounds %s: from 1 to %d are possible", arg,
+				  MS_REPEATS_MAX);
+	o->target.repeats = (unsigned)n;
+	return 0;
+}
+
+static bool is_live_metric(const char *name)
+{
+	for (unsigned m = 0; m < ms_target_live.n_metrics; m++)
+		if (!strcmp(ms_target_live.metric[m].name, name))
+			return true;
+	return false;
+}
+
+/*
+ * With a workload, --metric is one of the target's or says how to read the workload's number;
+ * without one, a command's number is its exit status alone and our own have a usual one. Those
+ * that do not end by themselves get the time of a measurement.
+ */
+static int finish_workload(struct cmd_sweep_options *o)
+{
+	struct ms_workload_config *w = &o->target.live.workload;
+	char *timed;
+
+	if (w->kind == MS_OBSERVE)
+		return 0;
+	if (o->metric && !is_live_metric(o->metric)) {
+		w->metric = o->metric;
+		o->metric = "value";
+	} else if (!o->metric && w->metric) {
+		o->metric = "value";
+	}
+	if (w->kind != MS_HOLDOFF || strstr(w->command, "--duration") ||
+	    strstr(w->command, "--count"))
+		return 0;
+	if (asprintf(&timed, "%s --duration %lluns", w->command,
+		     (unsigned long long)o->target.live.measure_ns) < 0)
+		return ho_err_set(o->err, -ENOMEM, "out of memory for arguments");
+	free(o->workload_command);
+	w->command = o->workload_command = timed;
+	return 0;
+}
+
 static int check(const struct cmd_sweep_options *o)
 {
 	if (!o->n_arguments)
 		return ho_err_set(o->err, -EINVAL, "%s",
 				  o->merge ? "--merge needs files that 'holdoff sweep -j' printed"
-					   : "sweep needs a target: lab:SCENARIO");
+					   : "sweep needs a target: lab:SCENARIO or an interface");
 	if (o->merge && (o->given.n || o->shards > 1))
 		return ho_err_set(o->err, -EINVAL,
 				  "--merge runs nothing: no axes, values or shards go with it");
 	if (!o->merge && o->n_arguments > 1)
 		return ho_err_set(o->err, -EINVAL, "'%s': there is one target, which is %s",
 				  o->argument[1], o->argument[0]);
+	if ((o->json || (o->csv && !strcmp(o->csv, "-"))) && o->html && !strcmp(o->html, "-"))
+		return ho_err_set(o->err, -EINVAL,
+				  "--html - wants standard output for itself; give it a file");
 	if (o->json && o->csv && !strcmp(o->csv, "-"))
 		return ho_err_set(o->err, -EINVAL,
 				  "-j and --csv - both want standard output; give --csv a file");
@@ -210,6 +330,8 @@ static error_t parse_sweep(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		rc = check(o);
+		if (rc == 0)
+			rc = finish_workload(o);
 		break;
 	case OPT_SET:
 	case OPT_AXIS:
@@ -217,6 +339,43 @@ static error_t parse_sweep(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_METRIC:
 		o->metric = arg;
+		break;
+	case OPT_HTML:
+		o->html = arg;
+		break;
+	case OPT_LESS:
+		o->less = true;
+		break;
+	case OPT_OBSERVE:
+		rc = give_workload(o, MS_OBSERVE, NULL, NULL, NULL);
+		break;
+	case OPT_RUN:
+		rc = give_workload(o, MS_RUN, NULL, NULL, arg);
+		break;
+	case OPT_GEN:
+		rc = give_workload(o, MS_HOLDOFF, "gen", "tx_pps", arg);
+		break;
+	case OPT_RECV:
+		rc = give_workload(o, MS_HOLDOFF, "recv", "rx_pps", arg);
+		break;
+	case OPT_RR:
+		rc = give_workload(o, MS_HOLDOFF, "rr", "transactions_per_second", arg);
+		break;
+	case OPT_SECONDS:
+		rc = parse_time(o, "time", arg, &o->target.live.measure_ns);
+		break;
+	case OPT_SETTLE:
+		rc = parse_time(o, "settle", arg, &o->target.live.settle_ns);
+		break;
+	case OPT_LIMIT:
+		rc = parse_time(o, "run-limit", arg, &o->target.live.workload.limit_ns);
+		break;
+	case OPT_ROUNDS:
+		rc = parse_rounds(o, arg);
+		break;
+	case OPT_FORCE:
+		o->live_given = true;
+		o->target.live.force = true;
 		break;
 	case OPT_CSV:
 		o->csv = arg;
@@ -250,16 +409,25 @@ int cmd_sweep_parse(int argc, char **argv, struct cmd_sweep_options *o, struct h
 	static const struct argp argp = {
 		.options = sweep_table,
 		.parser = parse_sweep,
-		.args_doc = "lab:SCENARIO\n--merge FILE...",
+		.args_doc = "lab:SCENARIO\nIFACE\n--merge FILE...",
 		.doc = "Runs a grid of all combinations of some values, and shows how good each is "
 		       "and what limits it. Values are lists and ranges: --tx 256,512 "
 		       "--rx-usecs 10..50 step 10, --tx 64..4096 step x2. Without axes, the "
-		       "scenario's own are swept; 'holdoff lab show SCENARIO' tells them.",
+		       "scenario's own are swept; 'holdoff lab show SCENARIO' tells them. Axes of "
+		       "a "
+		       "live interface are its settings by ethtool's names; they are put back "
+		       "when the run ends, however it does.",
 	};
 
 	memset(o, 0, sizeof(*o));
 	o->err = err;
 	o->shards = 1;
+	o->target = (struct ms_target_options){
+		.live = { .settle_ns = 500000000,
+			  .measure_ns = 2000000000,
+			  .workload.limit_ns = 60000000000 },
+		.repeats = 3,
+	};
 	o->argument = calloc((size_t)argc, sizeof(*o->argument));
 	if (!o->argument) {
 		ho_err_set(err, -ENOMEM, "out of memory for arguments");
@@ -273,4 +441,5 @@ void cmd_sweep_options_fini(struct cmd_sweep_options *o)
 {
 	ms_axes_fini(&o->given);
 	free(o->argument);
+	free(o->workload_command);
 }

@@ -27,6 +27,7 @@ int ms_sweep_metric(struct ms_sweep *s, const char *name, struct ho_err *err)
 	for (unsigned m = 0; m < s->kind->n_metrics; m++) {
 		if (!strcmp(s->kind->metric[m].name, name)) {
 			s->metric = m;
+			s->less = s->kind->metric[m].less;
 			return 0;
 		}
 		if (at < sizeof(list))
@@ -115,8 +116,8 @@ static int choose_axes(struct ms_sweep *s, struct ms_target *target, const struc
 }
 
 int ms_sweep_init(struct ms_sweep *s, const char *target, const struct ms_axes *given,
-		  const char *metric, const char *version, struct ms_target **open,
-		  struct ho_err *err)
+		  const char *metric, const struct ms_target_options *options, const char *version,
+		  struct ms_target **open, struct ho_err *err)
 {
 	const char *rest;
 	int rc;
@@ -128,7 +129,7 @@ int ms_sweep_init(struct ms_sweep *s, const char *target, const struct ms_axes *
 	if (rc == 0 && metric)
 		rc = ms_sweep_metric(s, metric, err);
 	if (rc == 0)
-		rc = s->kind->open(rest, open, err);
+		rc = s->kind->open(rest, options, open, err);
 	if (rc < 0)
 		return rc;
 	s->target = strdup(target);
@@ -243,7 +244,6 @@ int ms_sweep_run(struct ms_sweep *s, struct ms_target *target, unsigned jobs,
 
 unsigned ms_sweep_best(const struct ms_sweep *s)
 {
-	bool less = s->kind->metric[s->metric].less;
 	unsigned best = s->points;
 
 	for (unsigned i = 0; i < s->points; i++) {
@@ -252,7 +252,7 @@ unsigned ms_sweep_best(const struct ms_sweep *s)
 		if (!s->cell[i].present || isnan(value))
 			continue;
 		other = best < s->points ? s->cell[best].value[s->metric] : NAN;
-		if (best == s->points || (less ? value < other : value > other))
+		if (best == s->points || (s->less ? value < other : value > other))
 			best = i;
 	}
 	return best;

@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "measure/sweep.h"
+#include "measure/sweep_effect.h"
 
 /* --- out ------------------------------------------------------------------------------------ */
 
@@ -52,12 +53,48 @@ static json_t *cell_json(const struct ms_sweep *s, unsigned point)
 	json_object_set_new(object, "set", point_json(s, point));
 	for (unsigned m = 0; m < s->kind->n_metrics; m++)
 		json_object_set_new(object, s->kind->metric[m].name, metric_json(c->value[m]));
+	if (c->rounds) {
+		json_t *low = json_object(), *high = json_object();
+
+		for (unsigned m = 0; m < s->kind->n_metrics; m++) {
+			json_object_set_new(low, s->kind->metric[m].name, metric_json(c->low[m]));
+			json_object_set_new(high, s->kind->metric[m].name, metric_json(c->high[m]));
+		}
+		json_object_set_new(object, "rounds", json_integer(c->rounds));
+		json_object_set_new(object, "low", low);
+		json_object_set_new(object, "high", high);
+	}
 	json_object_set_new(object, "limit", json_string(s->kind->limit_name(c->limit)));
 	json_object_set_new(object, "limit_used", metric_json(c->used));
 	json_object_set_new(object, "limit_text", json_string(c->text));
 	snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)c->digest);
 	json_object_set_new(object, "digest", json_string(digest));
 	return object;
+}
+
+/* What each axis does to each metric that was measured in rounds. */
+static json_t *effects_json(const struct ms_sweep *s)
+{
+	json_t *list = json_array();
+
+	for (unsigned a = 0; a < s->axes.n; a++) {
+		for (unsigned m = 0; m < s->kind->n_metrics; m++) {
+			const struct ms_axis *axis = &s->axes.axis[a];
+			struct ms_effect e;
+
+			ms_sweep_effect(s, a, m, &e);
+			if (e.known)
+				json_array_append_new(
+					list,
+					json_pack("{s:s, s:s, s:b, s:f, s:f, s:s, s:s}", "axis",
+						  axis->name, "metric", s->kind->metric[m].name,
+						  "stands_out", e.stands_out, "between_percent",
+						  100 * e.between, "noise_percent", 100 * e.noise,
+						  "least_at", axis->value[e.least], "most_at",
+						  axis->value[e.most]));
+		}
+	}
+	return list;
 }
 
 json_t *ms_sweep_json(const struct ms_sweep *s)
@@ -93,10 +130,11 @@ json_t *ms_sweep_json(const struct ms_sweep *s)
 			object, "shard",
 			json_pack("{s:i, s:i}", "number", (int)s->shard + 1, "of", (int)s->shards));
 	json_object_set_new(object, "metric", json_string(s->kind->metric[s->metric].name));
-	json_object_set_new(object, "better",
-			    json_string(s->kind->metric[s->metric].less ? "less" : "more"));
+	json_object_set_new(object, "better", json_string(s->less ? "less" : "more"));
 	json_object_set_new(object, "best", best < s->points ? cell_json(s, best) : json_null());
 	json_object_set_new(object, "cells", cells);
+	if (s->kind->live)
+		json_object_set_new(object, "effects", effects_json(s));
 	return object;
 }
 
@@ -240,6 +278,7 @@ static int read_head(struct ms_sweep *s, const char *file, const json_t *object,
 	rc = ms_target_kind_of(s->target, &s->kind, &rest, err);
 	if (rc == 0)
 		rc = ms_sweep_metric(s, text_of(object, "metric"), err);
+	s->less = !strcmp(text_of(object, "better"), "less");
 	if (rc < 0) {
 		ho_err_prefix(err, "%s", file);
 		return rc;
@@ -322,6 +361,15 @@ static int read_cell(struct merge *m, const char *file, const json_t *object, st
 		c.limit++;
 	if (!s->kind->limit_letters[c.limit])
 		return not_ours(file, "what limits a point", err);
+	c.rounds = (unsigned)json_integer_value(json_object_get(object, "rounds"));
+	for (unsigned k = 0; c.rounds && k < s->kind->n_metrics; k++) {
+		const char *key = s->kind->metric[k].name;
+		json_t *low = json_object_get(json_object_get(object, "low"), key);
+		json_t *high = json_object_get(json_object_get(object, "high"), key);
+
+		c.low[k] = json_is_number(low) ? json_number_value(low) : NAN;
+		c.high[k] = json_is_number(high) ? json_number_value(high) : NAN;
+	}
 	c.used = json_number_value(json_object_get(object, "limit_used"));
 	c.digest = strtoull(text_of(object, "digest"), NULL, 16);
 	snprintf(c.text, sizeof(c.text), "%s", text_of(object, "limit_text"));

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "measure/sweep.h"
+#include "measure/sweep_effect.h"
 
 #define TEXT_WIDTH  78 /* of sentences, if the terminal is not narrower */
 #define TEXT_INDENT 3
@@ -95,7 +96,7 @@ static void begin_colour(const struct table *t, unsigned point)
 	if (t->max > t->min) {
 		double good = (value - t->min) / (t->max - t->min);
 
-		good = t->metric->less ? 1 - good : good;
+		good = t->sweep->less ? 1 - good : good;
 		i = (unsigned)lround(good * last);
 	}
 	fprintf(t->out, "\033[48;5;%u;38;5;%um", colours[i].back, colours[i].text);
@@ -251,10 +252,43 @@ static unsigned worst_with(const struct table *t, unsigned limit, unsigned *coun
 			continue;
 		++*count;
 		least = worst < s->points ? s->cell[worst].value[s->metric] : NAN;
-		if (worst == s->points || (t->metric->less ? value > least : value < least))
+		if (worst == s->points || (t->sweep->less ? value > least : value < least))
 			worst = i;
 	}
 	return worst;
+}
+
+/* What each axis does to the metric, and to the interrupts that it causes. */
+static void print_effects(const struct table *t)
+{
+	const struct ms_sweep *s = t->sweep;
+
+	for (unsigned a = 0; a < s->axes.n; a++) {
+		const struct ms_axis *axis = &s->axes.axis[a];
+
+		for (unsigned m = 0; m < s->kind->n_metrics; m++) {
+			const char *metric = s->kind->metric[m].name;
+			struct ms_effect e;
+
+			if (m != s->metric && strcmp(metric, "irqs_per_s"))
+				continue;
+			ms_sweep_effect(s, a, m, &e);
+			if (!e.known)
+				continue;
+			if (e.stands_out)
+				fprintf(t->out,
+					"%s changes %s by %.1f %%, from %s (least) to %s; "
+					"chance explains %.1f %%\n",
+					axis->name, metric, 100 * e.between, axis->value[e.least],
+					axis->value[e.most], 100 * e.noise);
+			else
+				fprintf(t->out,
+					"%s has no effect on %s: %.1f %% between its values, "
+					"chance "
+					"explains %.1f %%\n",
+					axis->name, metric, 100 * e.between, 100 * e.noise);
+		}
+	}
 }
 
 static void print_limits(const struct table *t)
@@ -270,6 +304,16 @@ static void print_limits(const struct table *t)
 
 		if (!count)
 			continue;
+		/* A live machine does not always tell; a letter without words says nothing. */
+		if (kind->live && worst < t->sweep->points && !*t->sweep->cell[worst].text)
+			continue;
+		if (kind->live) {
+			fprintf(t->out, "%c  %s at %u of %u, as at %s:\n",
+				kind->limit_letters[limit], kind->limit_title(limit), count,
+				present, name_of(t, worst, name, sizeof(name)));
+			print_text(t, t->sweep->cell[worst].text);
+			continue;
+		}
 		fprintf(t->out, "%c  %s limits %u of %u", kind->limit_letters[limit],
 			kind->limit_title(limit), count, present);
 		if (worst == t->best) {
@@ -309,6 +353,10 @@ static void print_best(const struct table *t)
 		with_unit(t, t->best, value, sizeof(value)));
 	if (others)
 		fprintf(t->out, " (%u other%s within 1 %%)", others, others > 1 ? "s" : "");
+	if (!*s->cell[t->best].text) {
+		putc('\n', t->out);
+		return;
+	}
 	fputs(":\n", t->out);
 	print_text(t, s->cell[t->best].text);
 }
@@ -347,6 +395,7 @@ int ms_sweep_table(const struct ms_sweep *s, FILE *out, bool colour, int width)
 	print_head(&t);
 	print_grids(&t);
 	print_limits(&t);
+	print_effects(&t);
 	print_best(&t);
 	return fflush(out) == 0 && !ferror(out) ? 0 : errno ? -errno : -EIO;
 }

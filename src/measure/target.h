@@ -10,8 +10,10 @@
 #include <stdint.h>
 
 #include "measure/axis.h"
+#include "measure/live.h"
 
 #define MS_METRICS_MAX 12
+#define MS_REPEATS_MAX 100
 
 struct ms_metric {
 	const char *name; /* "pps": key in JSON and CSV, and what --metric takes */
@@ -25,6 +27,9 @@ struct ms_metric {
 struct ms_cell {
 	bool present;
 	double value[MS_METRICS_MAX]; /* of the kind's metrics; NAN = it has none */
+	/* Of several rounds, value is the median and these the least and the most. */
+	unsigned rounds; /* 0 = one, which says it all */
+	double low[MS_METRICS_MAX], high[MS_METRICS_MAX];
 	unsigned limit;               /* index into the kind's limit_letters */
 	double used;                  /* of what limits, 0 to 1 */
 	char text[LAB_LIMITER_TEXT];  /* the arithmetic behind it */
@@ -32,6 +37,12 @@ struct ms_cell {
 };
 
 struct ms_target;
+
+/* What the kinds need to know beside the target's name. */
+struct ms_target_options {
+	struct ms_live_config live; /* of a live interface; ifname and stop_fd are the kind's */
+	unsigned repeats;           /* of a live interface: rounds, at most MS_REPEATS_MAX */
+};
 
 /* A job for a target. */
 struct ms_target_run {
@@ -44,7 +55,7 @@ struct ms_target_run {
 };
 
 struct ms_target_kind {
-	const char *name;   /* "lab" */
+	const char *name;   /* "lab"; "" if the target stands alone, without a colon */
 	const char *target; /* what follows the colon: "SCENARIO" */
 	const char *help;
 	const struct ms_metric *metric; /* the first one is the default */
@@ -53,7 +64,10 @@ struct ms_target_kind {
 	const char *(*limit_name)(unsigned limit);  /* in JSON and CSV: "ring" */
 	const char *(*limit_title)(unsigned limit); /* "the transmit ring" */
 
-	int (*open)(const char *target, struct ms_target **out, struct ho_err *err);
+	bool live; /* it takes real time and changes settings: one point at a time, no shards */
+
+	int (*open)(const char *target, const struct ms_target_options *options,
+		    struct ms_target **out, struct ho_err *err);
 	void (*close)(struct ms_target *target);
 	const char *(*title)(struct ms_target *target);
 	/* Name and values of its own i-th axis; false after the last. NULL values: it has a name
@@ -71,6 +85,7 @@ struct ms_target_kind {
 
 extern const struct ms_target_kind *const ms_target_kinds[]; /* ends with NULL */
 extern const struct ms_target_kind ms_target_lab;
+extern const struct ms_target_kind ms_target_live;
 
 /* "lab:ixgbe-txring": its kind and, in *rest, what follows the colon. -EINVAL with what there is.
  */

@@ -67,11 +67,13 @@ static void lab_close(struct ms_target *t)
 	free(t);
 }
 
-static int lab_open(const char *name, struct ms_target **out, struct ho_err *err)
+static int lab_open(const char *name, const struct ms_target_options *options,
+		    struct ms_target **out, struct ho_err *err)
 {
 	struct ms_target *t = calloc(1, sizeof(*t));
 	int rc;
 
+	(void)options;
 	if (!t)
 		return ho_err_set(err, -ENOMEM, "out of memory for a target");
 	rc = lab_scenario_load(name, &t->scenario, err);
