@@ -290,8 +290,8 @@ static int finish_workload(struct cmd_sweep_options *o)
 	if (w->kind != MS_HOLDOFF || strstr(w->command, "--duration") ||
 	    strstr(w->command, "--count"))
 		return 0;
-	if (asprintf(&timed, "%s --duration %lluns", w->command,
-		     (unsigned long long)o->target.live.measure_ns) < 0)
+	if (asprintf(&timed, "%s --duration %gs", w->command,
+		     (double)o->target.live.measure_ns / 1e9) < 0)
 		return ho_err_set(o->err, -ENOMEM, "out of memory for arguments");
 	free(o->workload_command);
 	w->command = o->workload_command = timed;

@@ -283,9 +283,8 @@ static void print_effects(const struct table *t)
 					axis->value[e.most], 100 * e.noise);
 			else
 				fprintf(t->out,
-					"%s has no effect on %s: %.1f %% between its values, "
-					"chance "
-					"explains %.1f %%\n",
+					"%s has no effect on %s that stands out: %.1f %% between "
+					"its values, chance explains %.1f %%\n",
 					axis->name, metric, 100 * e.between, 100 * e.noise);
 		}
 	}

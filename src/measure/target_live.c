@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "measure/target.h"
 
@@ -81,6 +82,11 @@ static void live_close(struct ms_target *t)
 	/* Everything is back already (live_run); this is for runs that never came to that. */
 	ms_live_close(t->live, NULL);
 	if (t->signal_fd >= 0) {
+		struct signalfd_siginfo taken;
+
+		/* The signal that ended the run has done its work. */
+		while (read(t->signal_fd, &taken, sizeof(taken)) == sizeof(taken))
+			;
 		close(t->signal_fd);
 		sigprocmask(SIG_SETMASK, &t->old_mask, NULL);
 	}
@@ -114,6 +120,9 @@ static int live_open(const char *name, const struct ms_target_options *options,
 	config.ifname = name;
 	config.stop_fd = t->signal_fd;
 	rc = ms_live_open(&config, &t->live, &t->left, err);
+	if (rc == 0 && (t->left.changed || t->left.obsolete))
+		ho_note("%s: a run before this one was killed; put back: %s", name,
+			t->left.changed ? t->left.text : "nothing");
 	if (rc == 0) {
 		rc = ms_live_settings(t->live, t->setting, LX_PARAMS_MAX, err);
 		t->n_settings = rc > 0 ? (unsigned)rc : 0;

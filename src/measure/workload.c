@@ -116,7 +116,6 @@ void ms_workload_destroy(struct ms_workload *w)
 
 static void __attribute__((noreturn)) child(const struct ms_workload *w, int out)
 {
-	char *shell[] = { "sh", "-c", w->command, NULL };
 	sigset_t none;
 
 	setpgid(0, 0);
@@ -140,7 +139,7 @@ static void __attribute__((noreturn)) child(const struct ms_workload *w, int out
 			_exit(127);
 		execl("/bin/sh", "sh", "-c", line, self, (char *)NULL);
 	} else {
-		execv("/bin/sh", shell);
+		execl("/bin/sh", "sh", "-c", w->command, (char *)NULL);
 	}
 	_exit(127);
 }
