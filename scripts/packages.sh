@@ -7,7 +7,8 @@ build="gcc meson ninja-build pkg-config clang llvm bpftool clang-format libbpf-d
        libpcap-dev libcyaml-dev libyaml-dev libjansson-dev libcmocka-dev libcap-ng-dev libmnl-dev
        liburcu-dev"
 test="libclang-rt-14-dev iproute2 iputils-ping ethtool tcpdump tshark python3-scapy iperf3 jq
-      procps dpdk mandoc git qemu-system-x86 ipxe-qemu busybox-static cpio kmod"
+      procps dpdk mandoc git
+      qemu-system-x86 ipxe-qemu busybox-static cpio kmod chromium"
 bench="dpdk netsniff-ng valgrind linux-perf iproute2 jq procps"
 
 wanted=""

@@ -100,6 +100,8 @@ guest_run() {
 	image=$(mktemp)
 	mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,etc,var}
 	ln -s /run "$root/var/run"
+	# Busybox's shell would take its own applets before the programs that were copied.
+	ln -s bash "$root/bin/sh"
 	install -m 755 "$(command -v busybox || guest_skip 'busybox is not installed')" "$root/bin/busybox"
 	guest_copy "$root" "$HOLDOFF" ip ethtool bash ${GUEST_PROGRAMS:-}
 	guest_modules "$root" virtio_pci virtio_net "$module"
