@@ -64,6 +64,13 @@ run replay 0 '.delivered == 15000 and .pace.replay.loops == 3 and .tx_bytes == 1
 	gen mem:a --recv mem:a --replay "$tmp/c.pcap" --loop 3 --rate max -j
 run replay-timed 0 '.delivered == 5000' gen mem:a --recv mem:a --replay "$tmp/c.pcap" --speed 10 -j
 
+# Frames of one burst have one time: there is no mean rate that could be missed.
+run recv-burst 0 '.captured == 20' recv null:,size=200,count=20 --write "$tmp/burst.pcap" -j
+run replay-at-once 0 '.delivered == 20 and .pace.rate_error == null and .pace.gap_error.count == 20' \
+	gen null: --replay "$tmp/burst.pcap" -j
+"$holdoff" gen null: --replay "$tmp/burst.pcap" -Q >"$tmp/out" && grep -q 'no mean rate' "$tmp/out" &&
+	! grep -q 'mean off' "$tmp/out" || { bad "replay at once: what is said of its pace"; cat "$tmp/out"; }
+
 # --- rr and patch --------------------------------------------------------------------------------
 run rr 0 '.command == "rr" and .transactions == 5000 and .retries == 0 and .served == 5000 and
 	.latency.count == 5000 and .offered == 10000' \
