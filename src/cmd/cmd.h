@@ -30,6 +30,7 @@ int cmd_ports(int argc, char **argv, struct ho_err *err);
 int cmd_recv(int argc, char **argv, struct ho_err *err);
 int cmd_restore(int argc, char **argv, struct ho_err *err);
 int cmd_rr(int argc, char **argv, struct ho_err *err);
+int cmd_stat(int argc, char **argv, struct ho_err *err);
 int cmd_sweep(int argc, char **argv, struct ho_err *err);
 
 #endif

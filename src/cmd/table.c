@@ -12,6 +12,7 @@ const struct cmd cmd_table[] = {
 	{ "recv", "receive: counts, loss, order, latency, capture", cmd_recv },
 	{ "restore", "put back settings that a killed run had changed", cmd_restore },
 	{ "rr", "requests and replies: transactions a second, latency", cmd_rr },
+	{ "stat", "what the kernel counts of interfaces, queues, CPUs: a row a second", cmd_stat },
 	{ "sweep", "run a grid of values: how good each point is, and what limits it", cmd_sweep },
 	{ NULL, NULL, NULL },
 };

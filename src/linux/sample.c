@@ -263,6 +263,11 @@ static void diff_cpu(const struct lx_cpu *from, const struct lx_cpu *to, struct 
 	out->resched = diff32(from->resched, to->resched);
 	out->schedules = diff32(from->schedules, to->schedules);
 	out->soaked_ns = diff(from->soaked_ns, to->soaked_ns);
+	out->soaker_ns = diff(from->soaker_ns, to->soaker_ns);
+	/* Time is counted by ticks there, so this may be a little more. */
+	out->soaker_ns = HO_MIN(out->soaker_ns, out->time_ns[LX_TIME_USER]);
+	out->time_ns[LX_TIME_USER] -= out->soaker_ns;
+	out->time_ns[LX_TIME_IDLE] += out->soaker_ns;
 }
 
 static int diff_host(const struct lx_host *from, const struct lx_host *to, struct lx_host *out)
@@ -403,6 +408,57 @@ int lx_delta_make(const struct lx_sample *from, const struct lx_sample *to, stru
 	for (unsigned i = 0; rc == 0 && i < n; i++)
 		rc = diff_iface(&from->iface[i], &from->host, &to->iface[i], &to->host,
 				&out->iface[i]);
+	return rc;
+}
+
+static int copy_iface(const struct lx_ifdata *from, unsigned n_cpus, struct lx_ifdata *out)
+{
+	uint32_t *counts = out->n_irqs ? out->irq[0].on_cpu : NULL;
+	struct lx_ifdata had = *out;
+
+	*out = *from;
+	out->irq = had.irq;
+	out->queue = had.queue;
+	out->napi = had.napi;
+	out->counter = had.counter;
+	out->setting = had.setting;
+	out->n_irqs = 0;
+	if (sampler_fit(&out->irq, from->n_irqs, sizeof(*out->irq)) < 0) {
+		free(counts);
+		return -ENOMEM;
+	}
+	if (from->n_irqs)
+		memcpy(out->irq, from->irq, from->n_irqs * sizeof(*out->irq));
+	out->n_irqs = from->n_irqs;
+	if (sampler_fit_counts(out, counts, n_cpus) < 0)
+		return -ENOMEM;
+	if (out->n_irqs && n_cpus)
+		memcpy(out->irq[0].on_cpu, from->irq[0].on_cpu,
+		       (size_t)out->n_irqs * n_cpus * sizeof(uint32_t));
+	return COPY(out, from, queue, n_queues) < 0 || COPY(out, from, napi, n_napis) < 0 ||
+			       COPY(out, from, counter, n_counters) < 0 ||
+			       COPY(out, from, setting, n_settings) < 0
+		       ? -ENOMEM
+		       : 0;
+}
+
+int lx_delta_copy(const struct lx_delta *delta, struct lx_delta *out)
+{
+	int rc = fit_ifaces(&out->iface, &out->n_ifaces, delta->n_ifaces);
+	struct lx_cpu *cpu = out->host.cpu;
+
+	if (rc == 0)
+		rc = sampler_fit(&cpu, delta->host.n_cpus, sizeof(*cpu));
+	out->host.cpu = cpu;
+	if (rc < 0)
+		return rc;
+	if (delta->host.n_cpus)
+		memcpy(cpu, delta->host.cpu, delta->host.n_cpus * sizeof(*cpu));
+	out->host = delta->host;
+	out->host.cpu = cpu;
+	out->interval_ns = delta->interval_ns;
+	for (unsigned i = 0; rc == 0 && i < delta->n_ifaces; i++)
+		rc = copy_iface(&delta->iface[i], delta->host.n_cpus, &out->iface[i]);
 	return rc;
 }
 

@@ -82,6 +82,9 @@ struct lx_cpu {
 	uint64_t resched;        /* x86's RES: wake-ups across CPUs; 0 elsewhere */
 	uint64_t schedules;      /* calls of the scheduler */
 	uint64_t soaked_ns;      /* that a soaker of the lowest priority could use up */
+	/* What the kernel says that the soaker used: in a delta it was taken off the user time,
+	 * where the kernel counts it, and added to the idle time, which it is without a soaker. */
+	uint64_t soaker_ns;
 };
 
 /* Losses and repairs above the interface. All interfaces of the network namespace together. */
@@ -304,6 +307,9 @@ const char *lx_sampler_missing(const struct lx_sampler *sampler, unsigned i);
 
 /* to - from, into *out, which must be zeroed or a delta of before. Both of one sampler. -ENOMEM. */
 int lx_delta_make(const struct lx_sample *from, const struct lx_sample *to, struct lx_delta *out);
+
+/* A copy with memory of its own into *out, which must be zeroed or a delta of before. -ENOMEM. */
+int lx_delta_copy(const struct lx_delta *delta, struct lx_delta *out);
 
 /* Frees what is in it; zeroes it. */
 void lx_sample_fini(struct lx_sample *sample);

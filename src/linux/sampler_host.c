@@ -152,7 +152,8 @@ int sampler_read_host(struct lx_sampler *s, uint64_t now_ns, struct lx_host *hos
 	if (s->all_tasks || s->n_pids)
 		read_tasks(s, host);
 	for (unsigned i = 0; s->soaker && i < host->n_cpus; i++) {
-		if (lx_soaker_read(s->soaker, host->cpu[i].id, &host->cpu[i].soaked_ns))
+		if (lx_soaker_read(s->soaker, host->cpu[i].id, &host->cpu[i].soaked_ns,
+				   &host->cpu[i].soaker_ns))
 			host->has |= LX_HOST_SOAK;
 	}
 	return 0;

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/compiler.h"
 #include "base/cpu.h"
@@ -150,14 +151,19 @@ void lx_soaker_stop(struct lx_soaker *s)
 	free(s);
 }
 
-bool lx_soaker_read(const struct lx_soaker *s, unsigned cpu, uint64_t *soaked_ns)
+bool lx_soaker_read(const struct lx_soaker *s, unsigned cpu, uint64_t *soaked_ns, uint64_t *used_ns)
 {
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct worker *w = &s->worker[i];
+		struct timespec ts = { 0 };
+		clockid_t clock;
 
 		if (w->cpu != cpu || __atomic_load_n(&w->failed, __ATOMIC_ACQUIRE))
 			continue;
 		*soaked_ns = rt_tsc_to_ns(&s->tsc, __atomic_load_n(&w->ticks, __ATOMIC_RELAXED));
+		if (pthread_getcpuclockid(w->thread, &clock) == 0)
+			clock_gettime(clock, &ts);
+		*used_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 		return true;
 	}
 	return false;

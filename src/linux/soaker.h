@@ -22,7 +22,12 @@ struct lx_soaker;
 int lx_soaker_start(struct lx_soaker **out, struct ho_err *err);
 void lx_soaker_stop(struct lx_soaker *soaker); /* NULL is allowed */
 
-/* Nanoseconds that were left over on this CPU since the start; false if it has no soaker. */
-bool lx_soaker_read(const struct lx_soaker *soaker, unsigned cpu, uint64_t *soaked_ns);
+/*
+ * Since the start, on this CPU: nanoseconds that were left over, and those that the kernel says the
+ * soaker used (it counts them as user time, which without a soaker were idle time). False if the
+ * CPU has no soaker.
+ */
+bool lx_soaker_read(const struct lx_soaker *soaker, unsigned cpu, uint64_t *soaked_ns,
+		    uint64_t *used_ns);
 
 #endif
