@@ -20,6 +20,13 @@ _holdoff() {
 			grep -o -- '--[a-z][a-z0-9-]*=\?' | sort -u)" -- "$cur"))
 		[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 		;;
+	*)
+		# Plain names of interfaces, for commands that look at the kernel's own drivers.
+		if [ "$command" = stat ]; then
+			COMPREPLY=($(compgen -W "$(ls /sys/class/net 2>/dev/null)" -- "$cur"))
+			return
+		fi
+		;;&
 	xdp:* | packet:*)
 		local kind=${cur%%:*}
 		COMPREPLY=($(compgen -P "$kind:" -W "$(ls /sys/class/net 2>/dev/null)" -- "${cur#*:}"))

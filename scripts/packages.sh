@@ -5,9 +5,9 @@ set -euo pipefail
 
 build="gcc meson ninja-build pkg-config clang llvm bpftool clang-format libbpf-dev libxdp-dev
        libpcap-dev libcyaml-dev libyaml-dev libjansson-dev libcmocka-dev libcap-ng-dev libmnl-dev
-       liburcu-dev"
+       liburcu-dev libncurses-dev"
 test="libclang-rt-14-dev iproute2 iputils-ping ethtool tcpdump tshark python3-scapy iperf3 jq
-      procps dpdk mandoc git
+      procps dpdk mandoc git sysstat curl
       qemu-system-x86 ipxe-qemu busybox-static cpio kmod chromium"
 bench="dpdk netsniff-ng valgrind linux-perf iproute2 jq procps"
 

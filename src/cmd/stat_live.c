@@ -20,7 +20,7 @@
 #define HISTORY  240
 #define IFS_MAX  LX_IFACES_MAX
 #define CPUS_MAX 256
-#define LABEL    58 /* columns in front of a sparkline */
+#define LABEL    60 /* columns in front of a sparkline */
 
 struct series {
 	float value[HISTORY]; /* a ring; live->n says where it is */

@@ -304,7 +304,8 @@ static int diff_irqs(const struct lx_ifdata *from, const struct lx_host *from_ho
 		free(counts);
 		return -ENOMEM;
 	}
-	memcpy(out->irq, to->irq, to->n_irqs * sizeof(*out->irq));
+	if (to->n_irqs)
+		memcpy(out->irq, to->irq, to->n_irqs * sizeof(*out->irq));
 	out->n_irqs = to->n_irqs;
 	if (sampler_fit_counts(out, counts, host->n_cpus) < 0)
 		return -ENOMEM;

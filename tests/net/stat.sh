@@ -1,0 +1,323 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# holdoff stat against what others say of the same seconds:
+#
+#    namespace A                          namespace B
+#   +--------------------+               +--------------------+
+#   | holdoff gen        |               | holdoff stat vb    |
+#   |   packet:va        |----- veth ----| ethtool -S vb      |
+#   |                    | 4 (8) queues  | /proc/net/dev      |
+#   +--------------------+               +--------------------+
+#
+# Sums of all intervals must lie between what was read before the first and after the last one.
+# HOLDOFF_FRAMES (100000) frames. Needs root.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+holdoff=$(realpath "${HOLDOFF:-build/holdoff}")
+frames=${HOLDOFF_FRAMES:-100000}
+A=hstat$$a B=hstat$$b
+tmp=$(mktemp -d) || exit 1
+failed=0
+
+cleanup() {
+	for pid in $(jobs -p); do kill -9 "$pid" 2>/dev/null; done
+	ip netns del "$A" 2>/dev/null
+	ip netns del "$B" 2>/dev/null
+	rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
+[ -x "$holdoff" ] || { echo "$holdoff is not built"; exit 77; }
+for tool in jq ethtool mpstat curl python3; do
+	command -v $tool >/dev/null || { echo "$tool is not installed"; exit 77; }
+done
+ip netns add "$A" && ip netns add "$B" || { echo "no network namespaces"; exit 77; }
+
+in_a() { ip netns exec "$A" "$@"; }
+# In the background only without this, so that $! is the program itself.
+in_b() { ip netns exec "$B" "$@"; }
+fail() { echo "FAILED: $*"; failed=$((failed + 1)); return 1; }
+until_true() {
+	local n=$1
+	shift
+	for ((; n > 0; n--)); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+# within NAME LOW VALUE HIGH
+within() {
+	if [ "$2" -le "$3" ] && [ "$3" -le "$4" ]; then
+		echo "   $1: $3, others say $2 to $4"
+	else
+		fail "$1: $3 is not between $2 and $4"
+	fi
+}
+
+# link QUEUES: veth counts by queue what it polls, which are frames for GRO: those of a sender that
+# does not segment itself.
+link() {
+	ip -n "$A" link del va 2>/dev/null
+	ip link add va netns "$A" numtxqueues "$1" numrxqueues "$1" type veth \
+		peer name vb netns "$B" numtxqueues "$1" numrxqueues "$1" || exit 1
+	in_a sysctl -qw net.ipv6.conf.va.disable_ipv6=1
+	in_b sysctl -qw net.ipv6.conf.vb.disable_ipv6=1
+	in_a ethtool -L va rx "$1" tx "$1" && in_b ethtool -L vb rx "$1" tx "$1" || exit 1
+	in_b ethtool -K vb gro on && in_a ethtool -K va tso off || exit 1
+	ip -n "$A" link set va up
+	ip -n "$B" link set vb up
+	until_true 50 carrier || exit 1
+}
+carrier() { ip -n "$B" link show vb | grep -q LOWER_UP; }
+dev() { in_b awk -v n="$1" '/vb:/ {sub(".*:", ""); print $n}' /proc/net/dev; }
+driver() { in_b ethtool -S vb | awk '/rx_queue_[0-9]+_xdp_packets:/ {s += $2} END {print s + 0}'; }
+lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
+
+link 4
+
+echo "== counters under traffic"
+p0=$(dev 2) b0=$(dev 1) d0=$(driver) c0=$(awk '/^ctxt/ {print $2}' /proc/stat)
+ip netns exec "$B" "$holdoff" stat vb -j -i 250ms >"$tmp/stat.json" 2>"$tmp/stat.err" &
+stat_pid=$!
+until_true 50 lines "$tmp/stat.json" 1 || fail "stat prints nothing: $(cat "$tmp/stat.err")"
+in_a "$holdoff" gen packet:va -c "$frames" -Q --src-port 1000-1999 >"$tmp/gen.out" 2>&1 ||
+	fail "gen: $(tail -n 2 "$tmp/gen.out")"
+n=$(wc -l <"$tmp/stat.json")
+until_true 50 lines "$tmp/stat.json" $((n + 2))
+kill -INT $stat_pid
+wait $stat_pid || fail "stat ended with $?"
+p1=$(dev 2) b1=$(dev 1) d1=$(driver) c1=$(awk '/^ctxt/ {print $2}' /proc/stat)
+sum() { jq -s "map($1) | add" "$tmp/stat.json"; }
+within "packets" "$frames" "$(sum '.interfaces[0].rx_packets')" $((p1 - p0))
+# Polled frames are counted by veth without their Ethernet header: 46 bytes at least.
+within "bytes" $((frames * 46)) "$(sum '.interfaces[0].rx_bytes')" $((b1 - b0))
+within "queues' packets" "$frames" "$(sum '[.interfaces[0].queues[] | select(.direction == "rx") | .packets] | add')" $((d1 - d0))
+within "context switches" 1 "$(sum .context_switches)" $((c1 - c0))
+within "softnet, frames" "$frames" "$(sum '[.cpus[].softnet_processed] | add')" 99999999999
+used=$(jq -s '[.[].interfaces[0].queues[] | select(.direction == "rx" and .packets > 0) | .queue] | unique | length' "$tmp/stat.json")
+echo "   receive queues that got some: $used"
+[ "$(sum '.interfaces[0].rx_dropped')" = $(($(dev 4))) ] || fail "rx_dropped differs"
+
+echo "== the JSON's shape"
+jq -es 'all(.[]; .schema == 1 and .command == "stat" and (.interval_ns | type) == "number"
+	and (.time_unix_ns > 1500000000000000000)
+	and (.interfaces[0] | .interface == "vb" and .state == "present" and .driver == "veth"
+		and (.queues | length) == 8 and (.settings | has("gro")) and (.irqs | length) == 0)
+	and (.cpus | length) >= 1
+	and all(.cpus[]; has("user_ns") and has("system_ns") and has("irq_ns") and
+		has("softirq_ns") and has("idle_ns") and has("softnet_squeezed"))
+	and ([.. | numbers] | all(. == floor and . >= 0)))' "$tmp/stat.json" >/dev/null ||
+	fail "the JSON is not as documented"
+
+echo "== CPU time beside mpstat's"
+LC_ALL=C S_TIME_FORMAT=ISO mpstat -P ALL 2 1 >"$tmp/mpstat" &
+mp=$!
+in_b "$holdoff" stat vb -j -i 2s -c 1 >"$tmp/cpu.json" || fail "stat -c 1"
+wait $mp
+python3 - "$tmp/mpstat" "$tmp/cpu.json" <<'PY' || fail "CPU times differ from mpstat's"
+import json, sys
+head, theirs = None, {}
+for line in open(sys.argv[1]):
+    if not line.startswith("Average:"):
+        continue
+    w = line.split()
+    if "CPU" in w:
+        head = w
+    elif head and w[1] != "all":
+        theirs[int(w[1])] = dict(zip(head[2:], map(float, w[2:])))
+ours = json.load(open(sys.argv[2]))["cpus"]
+keys = {"%usr": "user_ns", "%nice": "nice_ns", "%sys": "system_ns", "%irq": "irq_ns",
+        "%soft": "softirq_ns", "%idle": "idle_ns"}
+bad = 0
+for cpu in ours:
+    all_ns = sum(v for k, v in cpu.items() if k.endswith("_ns"))
+    for theirs_key, key in keys.items():
+        a, b = theirs[cpu["cpu"]][theirs_key], 100 * cpu[key] / all_ns
+        # The two begin up to a tick's worth of start-up apart.
+        if abs(a - b) > 12:
+            print(f"CPU {cpu['cpu']} {key}: {b:.1f} %, mpstat says {a:.1f} %")
+            bad += 1
+sys.exit(bad != 0)
+PY
+
+echo "== OpenMetrics"
+in_b ip link set lo up
+ip netns exec "$B" "$holdoff" stat vb --openmetrics 0 2>"$tmp/om.err" &
+om=$!
+until_true 50 grep -q serving "$tmp/om.err" || fail "it does not serve: $(cat "$tmp/om.err")"
+url=$(sed -n 's/.*serving \(http[^ ]*\).*/\1/p' "$tmp/om.err")
+in_b curl -sS -m 5 -D "$tmp/head" "$url" >"$tmp/metrics" || fail "curl $url"
+grep -qi '^content-type: application/openmetrics-text; version=1.0.0' "$tmp/head" || fail "content type"
+cat >"$tmp/check.py" <<'PY'
+import re, sys
+text = open(sys.argv[1]).read()
+assert text.endswith("# EOF\n") and text.count("# EOF") == 1, "no EOF at the end"
+label = r'[a-z_]+="(?:[^"\\\n]|\\["\\n])*"'
+sample = re.compile(rf'^([a-z_:][a-z0-9_:]*)(?:\{{({label}(?:,{label})*)\}})? (\d+(?:\.\d+)?)$')
+kind = family = None
+seen, series = set(), set()
+for line in text.splitlines()[:-1]:
+    if line.startswith("# TYPE "):
+        _, _, family, kind = line.split(" ")
+        assert family not in seen, family + " twice"
+        seen.add(family)
+        assert kind in ("counter", "gauge", "info", "unknown"), kind
+    elif line.startswith("# UNIT "):
+        assert line.split(" ")[2] == family and family.endswith("_" + line.split(" ")[3]), line
+    elif line.startswith("# HELP "):
+        assert line.split(" ")[2] == family, line
+    else:
+        m = sample.match(line)
+        assert m, line
+        want = family + {"counter": "_total", "info": "_info"}.get(kind, "")
+        assert m.group(1) == want, line
+        assert m.group(1, 2) not in series, line + " twice"
+        series.add(m.group(1, 2))
+assert len(series) > 50
+print("   %d families, %d series" % (len(seen), len(series)))
+PY
+python3 "$tmp/check.py" "$tmp/metrics" || fail "the text is no OpenMetrics"
+v=$(sed -n 's/^holdoff_interface_rx_packets_total{interface="vb"} //p' "$tmp/metrics")
+[ "$v" = "$(dev 2)" ] || fail "scraped $v packets, /proc/net/dev has $(dev 2)"
+code() { in_b curl -s -m 5 -o /dev/null -w '%{http_code}' "$@"; }
+[ "$(code "${url%/metrics}/other")" = 404 ] || fail "404"
+[ "$(code -X POST "$url")" = 405 ] || fail "405"
+[ "$(code -I "$url")" = 200 ] || fail "HEAD"
+[ "$(code -H "X: $(head -c 5000 /dev/zero | tr '\0' x)" "$url")" = 431 ] || fail "431"
+port=${url%/metrics} port=${port##*:}
+cat >"$tmp/abuse.py" <<'PY'
+import os, socket, sys
+port = int(sys.argv[1])
+def connect():
+    s = socket.create_connection(("127.0.0.1", port), 5)
+    s.settimeout(5)
+    return s
+# More than there are places for: some say nothing, some half a line, some garbage, some leave.
+held = []
+for i in range(150):
+    s = connect()
+    if i % 4 == 1:
+        s.send(b"GET /metr")
+    elif i % 4 == 2:
+        s.send(os.urandom(300))
+    elif i % 4 == 3:
+        s.close()
+    held.append(s)
+s = connect()
+s.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+answer = b""
+while True:
+    part = s.recv(1)            # a slow reader
+    if not part:
+        break
+    answer += part
+    if len(answer) > 300:
+        s.settimeout(5)
+        answer += s.recv(1 << 20)
+assert answer.startswith(b"HTTP/1.1 200 OK\r\n"), answer[:60]
+assert answer.endswith(b"# EOF\n"), answer[-60:]
+s = connect()
+s.send(b"\0\r\n\r\n")
+assert s.recv(100).startswith(b"HTTP/1.1 400"), "a zero byte"
+PY
+in_b timeout 60 python3 "$tmp/abuse.py" "$port" || fail "it does not stand slow and odd clients"
+[ "$(code "$url")" = 200 ] || fail "it does not answer any more"
+kill -TERM $om
+wait $om || fail "--openmetrics ended with $?"
+in_b "$holdoff" stat vb --openmetrics nowhere:1 2>/dev/null && fail "an address that is none was taken"
+
+echo "== the live view, in a terminal of our own"
+cat >"$tmp/live.py" <<'PY'
+import fcntl, os, pty, select, signal, struct, sys, termios, time
+holdoff, end = sys.argv[1], sys.argv[2]
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ.update(TERM="xterm", LC_ALL="C.UTF-8")
+    os.execv(holdoff, [holdoff, "stat", "vb", "--live", "-i", "100ms"])
+def size(rows, cols):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+def read(until, seconds=10):
+    out, stop = b"", time.time() + seconds
+    while time.time() < stop:
+        if select.select([fd], [], [], 0.1)[0]:
+            try:
+                part = os.read(fd, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            out += part
+            if until and all(u in out for u in until):
+                return out
+    assert until is None, (until, out[-300:])
+    return out
+size(24, 100)
+out = read([b"\x1b[?1049h", b"holdoff stat", b"vb", b"CPU"])
+size(12, 60)
+os.kill(pid, signal.SIGWINCH)
+read([b"holdoff stat"])
+if end == "q":
+    os.write(fd, b"q")
+else:
+    os.kill(pid, getattr(signal, end))
+out = read(None, 3)
+_, status = os.waitpid(pid, 0)
+# The alternate screen is left and the cursor is back, whatever ended it.
+assert b"\x1b[?1049l" in out, out[-200:]
+assert b"\x1b[?25h" in out or b"\x1b[?12l\x1b[?25h" in out or b"\x1b[34h" in out, out[-200:]
+if end in ("q", "SIGTERM", "SIGINT"):
+    assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, status
+else:
+    assert os.WIFSIGNALED(status), status
+PY
+for end in q SIGINT SIGTERM SIGSEGV; do
+	in_b python3 "$tmp/live.py" "$holdoff" $end || fail "--live ended by $end"
+done
+in_b "$holdoff" stat vb --live </dev/null >/dev/null 2>"$tmp/err" && fail "--live without a terminal"
+grep -q "needs a terminal" "$tmp/err" || fail "--live does not say that it needs a terminal"
+
+echo "== interfaces that come and go"
+ip netns exec "$B" "$holdoff" stat vb late -i 100ms >"$tmp/rows" 2>"$tmp/rows.err" &
+rows=$!
+until_true 50 lines "$tmp/rows" 3
+in_b ip link add late type veth peer name later && in_b ip link set late up
+until_true 50 grep -q "late has appeared" "$tmp/rows.err" || fail "nobody says that late appeared"
+in_b ip link del late
+until_true 50 grep -q "late has vanished" "$tmp/rows.err" || fail "nobody says that late vanished"
+kill -INT $rows
+wait $rows || fail "stat ended with $?"
+grep -q "^late .*is not there" "$tmp/rows" || fail "a row does not say that late is not there"
+in_b "$holdoff" stat none 2>"$tmp/err"
+[ $? = 1 ] && grep -q "no such interface 'none'" "$tmp/err" || fail "no such interface: $(cat "$tmp/err")"
+in_b timeout 10 "$holdoff" stat vb -i 50ms | head -n 3 >/dev/null
+[ "${PIPESTATUS[0]}" = 0 ] || fail "it does not end well when its reader leaves"
+
+echo "== a table of CPUs and of queues, a soaker, processes"
+in_b "$holdoff" stat vb --cpu --soak -c 1 >"$tmp/cpu" || fail "--cpu --soak"
+grep -q "^CPU .*%usr.*%idle.*%soak.*squeezed" "$tmp/cpu" || fail "--cpu has no header: $(head -n 1 "$tmp/cpu")"
+[ "$(wc -l <"$tmp/cpu")" = $(($(nproc) + 2)) ] || fail "--cpu has not a row for each CPU"
+in_b "$holdoff" stat vb --queues -c 1 -i 100ms | grep -c "^vb *rx[0-3] " | grep -qx 4 || fail "--queues"
+in_b "$holdoff" stat vb -j -c 1 -i 200ms --pid $$ |
+	jq -e '.tasks.threads == 1 and .tasks.voluntary_switches >= 0' >/dev/null || fail "--pid"
+
+echo "== what it costs: 8 queues, a row a second"
+link 8
+python3 - "$holdoff" "$B" <<'PY' || fail "it costs too much"
+import os, subprocess, sys, time
+rows = 10
+begin = time.time()
+p = subprocess.Popen(["ip", "netns", "exec", sys.argv[2], sys.argv[1], "stat", "vb", "-c", str(rows)],
+                     stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(p.pid, 0)
+wall, cpu = time.time() - begin, usage.ru_utime + usage.ru_stime
+print("   %.1f ms of CPU in %.2f s, start-up and ip netns included: %.3f %%" %
+      (1e3 * cpu, wall, 100 * cpu / wall))
+sys.exit(status != 0 or cpu / wall > 0.01)
+PY
+
+[ $failed = 0 ] && echo "all as expected"
+exit $((failed > 0))
