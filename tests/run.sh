@@ -22,22 +22,26 @@ trap 'rm -f "$log"' EXIT
 # What the threads of a process share is in these.
 tsan_tests='runtime port_mem port_memif engine'
 
-# run NAME SECONDS COMMAND...
-run() {
-	local name=$1 limit=$2 start=$SECONDS rc
-	shift 2
-	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null
-	rc=$?
-	case $rc in
-	0) passed=$((passed + 1)); echo "PASS  $name ($((SECONDS - start)) s)" ;;
-	77) skipped=$((skipped + 1)); echo "SKIP  $name: $(tail -n 1 "$log")" ;;
+# report NAME SECONDS-TAKEN STATUS LIMIT: of the test whose output is in $log.
+report() {
+	case $3 in
+	0) passed=$((passed + 1)); echo "PASS  $1 ($2 s)" ;;
+	77) skipped=$((skipped + 1)); echo "SKIP  $1: $(tail -n 1 "$log")" ;;
 	*)
 		failed=$((failed + 1))
-		[ $rc = 124 ] && echo "(no end within $limit s)" >>"$log"
-		echo "FAIL  $name (exit status $rc)"
+		[ "$3" = 124 ] && echo "(no end within $4 s)" >>"$log"
+		echo "FAIL  $1 (exit status $3)"
 		tail -n 60 "$log" | sed 's/^/      | /'
 		;;
 	esac
+}
+
+# run NAME SECONDS COMMAND...
+run() {
+	local name=$1 limit=$2 start=$SECONDS
+	shift 2
+	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null
+	report "$name" $((SECONDS - start)) $? "$limit"
 }
 
 # build DIR OPTIONS...: a failed build is a failed test.
@@ -50,16 +54,33 @@ build() {
 	ninja -C "$dir" >"$log" 2>&1 || { grep -A 8 -E 'error|FAILED' "$log" | head -n 60; return 1; }
 }
 
+# unit_tests DIR LABEL [NAMES]: as many at once as there are CPUs; they share nothing.
 unit_tests() {
-	local dir=$1 label=$2 only=${3:-}
+	local dir=$1 label=$2 only=${3:-} exe name i n=0 limit=300 results
+	local -a names=()
+	results=$(mktemp -d) || exit 1
 	for exe in "$dir"/tests/unit/test_*; do
 		[ -x "$exe" ] && [ -f "$exe" ] || continue
 		name=${exe##*/test_}
 		if [ -n "$only" ]; then
 			case " $only " in *" $name "*) ;; *) continue ;; esac
 		fi
-		run "$label/$name" 300 "$exe"
+		names+=("$name")
+		(
+			start=$SECONDS
+			timeout -k 10 "$limit" "$exe" >"$results/$n" 2>&1 </dev/null
+			echo "$((SECONDS - start)) $?" >"$results/$n.status"
+		) &
+		n=$((n + 1))
+		[ "$(jobs -pr | wc -l)" -lt "$(nproc)" ] || wait -n
 	done
+	wait
+	for ((i = 0; i < n; i++)); do
+		cp "$results/$i" "$log"
+		# shellcheck disable=SC2046
+		report "$label/${names[i]}" $(cat "$results/$i.status") "$limit"
+	done
+	rm -rf "$results"
 }
 
 build_failed() {
