@@ -28,17 +28,17 @@
 #include "route/fib6.h"
 #include "route/fib_gen.h"
 
-#define ADDRESSES (1u << 20)
-#define BULK_MAX  1024u
+#define ADDRESSES  (1u << 20)
+#define BULK_MAX   1024u
 #define ROUNDS_MAX 51
 
 struct bench {
 	unsigned family, bulk, rounds;
 	size_t n;
 	struct fib_gen_route *routes;
-	uint32_t *addr4;          /* host order */
+	uint32_t *addr4; /* host order */
 	struct fib6_addr *addr6;
-	unsigned addresses;       /* of the stream; it is gone through until ADDRESSES are done */
+	unsigned addresses; /* of the stream; it is gone through until ADDRESSES are done */
 };
 
 /* One way to look up: `run` goes through the stream once and returns the sum of the answers. */
@@ -74,17 +74,17 @@ static double median(double *v, unsigned n)
  * LOOKUP(from, to, n) for the whole stream. The answers are summed only where they are compared
  * (BULK_MAX at a time stay in the cache): a benchmark that reads each would measure that.
  */
-#define RUN(NH_TYPE, LOOKUP)                                                                  \
-	static NH_TYPE nh[BULK_MAX];                                                          \
-	uint64_t sum = 0;                                                                     \
-                                                                                              \
-	for (unsigned i = 0; i < b->addresses; i += b->bulk) {                                \
-		LOOKUP;                                                                       \
-		if (b->rounds == 0) {                                                         \
-			for (unsigned k = 0; k < b->bulk; k++)                                \
-				sum += (uint64_t)nh[k] * (i + k + 1);                         \
-		}                                                                             \
-	}                                                                                     \
+#define RUN(NH_TYPE, LOOKUP)                                          \
+	static NH_TYPE nh[BULK_MAX];                                  \
+	uint64_t sum = 0;                                             \
+                                                                      \
+	for (unsigned i = 0; i < b->addresses; i += b->bulk) {        \
+		LOOKUP;                                               \
+		if (b->rounds == 0) {                                 \
+			for (unsigned k = 0; k < b->bulk; k++)        \
+				sum += (uint64_t)nh[k] * (i + k + 1); \
+		}                                                     \
+	}                                                             \
 	return sum;
 
 static uint64_t run_holdoff4(const struct bench *b, void *table)
@@ -121,18 +121,21 @@ static uint64_t run_lpm6(const struct bench *b, void *table)
 
 static uint64_t run_lpm_single(const struct bench *b, void *table)
 {
-	RUN(uint32_t, for (unsigned k = 0; k < b->bulk; k++) {
-		if (rte_lpm_lookup(table, b->addr4[i + k], &nh[k]))
-			nh[k] = 0;
-	})
+	RUN(
+		uint32_t, for (unsigned k = 0; k < b->bulk; k++) {
+			if (rte_lpm_lookup(table, b->addr4[i + k], &nh[k]))
+				nh[k] = 0;
+		})
 }
 
 static uint64_t run_lpm_x4(const struct bench *b, void *table)
 {
-	RUN(uint32_t, for (unsigned k = 0; k < b->bulk; k += 4) {
-		rte_lpm_lookupx4(table, _mm_loadu_si128((const __m128i *)(b->addr4 + i + k)),
-				 nh + k, 0);
-	})
+	RUN(
+		uint32_t, for (unsigned k = 0; k < b->bulk; k += 4) {
+			rte_lpm_lookupx4(table,
+					 _mm_loadu_si128((const __m128i *)(b->addr4 + i + k)),
+					 nh + k, 0);
+		})
 }
 
 static uint64_t run_lpm_bulk(const struct bench *b, void *table)
@@ -460,8 +463,10 @@ int main(int argc, char **argv)
 	b.rounds = (unsigned)atoi(argv[5]);
 	if ((b.family != 4 && b.family != 6) || b.bulk % 4 || b.bulk == 0 || b.bulk > BULK_MAX ||
 	    FIB_GEN_HOT_ADDRESSES % b.bulk || b.rounds == 0 || b.rounds > ROUNDS_MAX) {
-		fprintf(stderr, "peer_fib: BULK must divide 1024 and be a multiple of 4, ROUNDS be "
-				"1 to %d\n", ROUNDS_MAX);
+		fprintf(stderr,
+			"peer_fib: BULK must divide 1024 and be a multiple of 4, ROUNDS be "
+			"1 to %d\n",
+			ROUNDS_MAX);
 		return 1;
 	}
 	argv[5] = argv[0];

@@ -14,9 +14,18 @@ _holdoff() {
 			sed -n 's/^  \([a-z]\+\) .*/\1/p')" -- "$cur"))
 		return
 	fi
+	# A command of commands: options are asked of the one chosen.
+	local sub=
+	if [ "$command" = fib ]; then
+		if [ "$COMP_CWORD" -eq 2 ]; then
+			COMPREPLY=($(compgen -W "load lookup bench" -- "$cur"))
+			return
+		fi
+		sub=${COMP_WORDS[2]}
+	fi
 	case $cur in
 	-*)
-		COMPREPLY=($(compgen -W "$("$program" "$command" --help 2>/dev/null |
+		COMPREPLY=($(compgen -W "$("$program" "$command" $sub --help 2>/dev/null |
 			grep -o -- '--[a-z][a-z0-9-]*=\?' | sort -u)" -- "$cur"))
 		[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 		;;
@@ -35,6 +44,10 @@ _holdoff() {
 		COMPREPLY=($(compgen -P pcap: -f -- "${cur#*:}"))
 		;;
 	*)
+		if [ "$command" = fib ]; then
+			COMPREPLY=($(compgen -f -- "$cur"))
+			return
+		fi
 		COMPREPLY=($(compgen -W "$("$program" ports 2>/dev/null |
 			sed -n 's/^\([a-z]\+:\).*/\1/p')" -- "$cur") $(compgen -f -- "$cur"))
 		compopt -o nospace

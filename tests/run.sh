@@ -20,7 +20,7 @@ log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
 # What the threads of a process share is in these.
-tsan_tests='runtime port_mem port_memif engine'
+tsan_tests='runtime port_mem port_memif engine fib_readers'
 
 # report NAME SECONDS-TAKEN STATUS LIMIT: of the test whose output is in $log.
 report() {

@@ -22,6 +22,7 @@ struct cmd {
 
 extern const struct cmd cmd_table[]; /* ends with a NULL name */
 
+int cmd_fib(int argc, char **argv, struct ho_err *err);
 int cmd_forward(int argc, char **argv, struct ho_err *err);
 int cmd_gen(int argc, char **argv, struct ho_err *err);
 int cmd_lab(int argc, char **argv, struct ho_err *err);

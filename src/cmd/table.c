@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 const struct cmd cmd_table[] = {
+	{ "fib", "forwarding tables by themselves: load, look up, measure", cmd_fib },
 	{ "forward", "route IPv4 and IPv6 between ports", cmd_forward },
 	{ "gen", "send generated or recorded frames, and measure what becomes of them", cmd_gen },
 	{ "lab", "run modelled machines in virtual time, beside published numbers", cmd_lab },
