@@ -17,7 +17,10 @@ struct reader {
 	unsigned long line;
 	const char *text; /* the line */
 	struct ho_err *err;
-	uint32_t *hash; /* of next hops' texts: open, indexes into nexthop */
+	/* A prefix alone, whose next hops must come in the lines after it. */
+	struct cmd_fib_route alone;
+	unsigned long alone_line; /* 0: none */
+	uint32_t *hash;           /* of next hops' texts: open, indexes into nexthop */
 	size_t mask;
 };
 
@@ -132,7 +135,7 @@ static int parse_prefix(const struct reader *r, char *word, struct cmd_fib_route
 	return 0;
 }
 
-static int add_route(struct reader *r, const struct cmd_fib_route *route)
+static int add_route(struct reader *r, struct cmd_fib_route *route, const char *nexthop)
 {
 	struct cmd_fib_routes *o = r->out;
 	uint32_t addr4 = pk_load32(route->addr.byte);
@@ -143,6 +146,9 @@ static int add_route(struct reader *r, const struct cmd_fib_route *route)
 		o->repeated++;
 		return 0;
 	}
+	rc = intern(r, nexthop, &route->nh);
+	if (rc)
+		return rc;
 	rc = route->v6 ? fib6_set(o->fib6, route->addr.byte, route->len, route->nh, r->err)
 		       : fib4_set(o->fib4, addr4, route->len, route->nh, r->err);
 	if (rc)
@@ -206,6 +212,12 @@ static int route_nexthop(struct reader *r, const char *kind, char *rest, char *t
 	return 0;
 }
 
+static int no_nexthop(const struct reader *r)
+{
+	return ho_err_set(r->err, -EINVAL, "%s:%lu:1: a next hop must follow the prefix", r->path,
+			  r->alone_line);
+}
+
 static int read_line(struct reader *r, char *line)
 {
 	struct cmd_fib_route route = { .nh = 0 };
@@ -217,8 +229,16 @@ static int read_line(struct reader *r, char *line)
 	r->text = line;
 	line[strcspn(line, "#\n")] = '\0';
 	word = next_word(&at);
-	/* Further next hops of the route in the line before. */
-	if (!word || !strcmp(word, "nexthop"))
+	if (word && !strcmp(word, "nexthop")) {
+		/* The first ends a prefix that stood alone, the others say nothing new. */
+		if (!r->alone_line)
+			return 0;
+		r->alone_line = 0;
+		return add_route(r, &r->alone, "multipath");
+	}
+	if (r->alone_line)
+		return no_nexthop(r);
+	if (!word)
 		return 0;
 	if (is_kind(word)) {
 		kind = word;
@@ -230,6 +250,8 @@ static int read_line(struct reader *r, char *line)
 	while (isspace((unsigned char)*at))
 		at++;
 	nexthop = at;
+	for (char *end = at + strlen(at); end > at && isspace((unsigned char)end[-1]);)
+		*--end = '\0';
 	if (strcmp(prefix, "default")) {
 		rc = parse_prefix(r, prefix, &route);
 		if (rc)
@@ -237,7 +259,6 @@ static int read_line(struct reader *r, char *line)
 	}
 	/* One word: a next hop of any name. More, or a kind: as ip prints it. */
 	if (!kind && *nexthop && !strpbrk(nexthop, " \t")) {
-		nexthop[strcspn(nexthop, "\r")] = '\0';
 		snprintf(text, sizeof(text), "%s", nexthop);
 		v6 = strchr(nexthop, ':') != NULL;
 	} else {
@@ -248,16 +269,18 @@ static int read_line(struct reader *r, char *line)
 		if (!known)
 			return bad(r, nexthop, nexthop,
 				   "one next hop, or what 'ip route' prints, must follow");
-		if (!kind && !*nexthop && strcmp(prefix, "default"))
-			return bad(r, prefix, prefix, "a next hop must follow");
+		if (!kind && !*nexthop) {
+			r->alone = route;
+			r->alone_line = r->line;
+			return 0;
+		}
 		rc = route_nexthop(r, kind, nexthop, text, sizeof(text), &v6);
 		if (rc)
 			return rc;
 	}
 	if (!strcmp(prefix, "default"))
 		route.v6 = v6;
-	rc = intern(r, text, &route.nh);
-	return rc ? rc : add_route(r, &route);
+	return add_route(r, &route, text);
 }
 
 static double now_ns(void)
@@ -294,6 +317,8 @@ int cmd_fib_read(struct cmd_fib_routes *out, const char *path, struct ho_err *er
 		r.line++;
 		rc = read_line(&r, line);
 	}
+	if (!rc && r.alone_line)
+		rc = no_nexthop(&r);
 	if (!rc && ferror(in))
 		rc = ho_err_set(err, -EIO, "%s: cannot be read", r.path);
 	if (rc == -ENOMEM)

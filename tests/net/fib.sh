@@ -78,8 +78,9 @@ expect "bench of one kind" "uniform" "$("$HOLDOFF" fib bench --routes 1k --round
 
 # What ip prints, of a namespace: the answers of the kernel itself.
 if ip netns add "$ns" 2>/dev/null; then
-	ip -n "$ns" link add d0 type dummy
+	ip -n "$ns" link add d0 type veth peer name d1
 	ip -n "$ns" link set d0 up
+	ip -n "$ns" link set d1 up
 	ip -n "$ns" addr add 192.0.2.1/24 dev d0
 	ip -n "$ns" addr add 2001:db8::1/64 dev d0 nodad
 	ip -n "$ns" route add default via 192.0.2.254

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Forwarding tables: lookups and updates, against DPDK's rte_lpm, rte_fib, rte_lpm6 and rte_fib6.
+# One process a DPDK and a family has all tables, filled with the same routes; they answer the same
+# addresses in turns, and their answers are compared (bench/peer_fib.c).
+#
+#   DPDK_PC   pkg-config directories of DPDK builds, separated by spaces; "system" is what
+#             pkg-config finds by itself (system)
+#   FAMILIES  "4 6"
+#   ROUTES4, ROUTES6   how many routes (950000, 200000)
+#   SHAPE     internet or uniform
+#   BULK      addresses a call (64)
+#   MEMORY    MB of huge pages for DPDK (3600)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. bench/lib.sh
+DPDK_PC=${DPDK_PC:-system}
+FAMILIES=${FAMILIES:-4 6}
+SHAPE=${SHAPE:-internet}
+BULK=${BULK:-64}
+MEMORY=${MEMORY:-3600}
+BUILD=$(dirname "$HOLDOFF")
+bench_need cc pkg-config
+bench_huge_pages $((MEMORY / 2))
+bench_machine
+
+for pc in $DPDK_PC; do
+	path=${PKG_CONFIG_PATH:-} package=libdpdk
+	if [ "$pc" != system ]; then
+		path=$pc
+		[ -e "$pc/libdpdk-uninstalled.pc" ] && package=libdpdk-uninstalled
+	fi
+	PKG_CONFIG_PATH=$path pkg-config --exists "$package" || { echo "no DPDK by $pc"; continue; }
+	echo "DPDK $(PKG_CONFIG_PATH=$path pkg-config --modversion "$package") by $pc"
+	libs=$(PKG_CONFIG_PATH=$path pkg-config --libs "$package")
+	# The ring of memory pools is a plug-in that nothing refers to.
+	ring=$(PKG_CONFIG_PATH=$path pkg-config --variable=libdir "$package")
+	run=
+	if [ "$package" = libdpdk-uninstalled ]; then
+		ring=$(PKG_CONFIG_PATH=$path pkg-config --variable=prefix "$package")/drivers
+		run=-Wl,-rpath,$ring:${ring%/drivers}/lib
+	fi
+	cc -std=gnu17 -D_GNU_SOURCE -O3 -march=native -Isrc \
+		$(PKG_CONFIG_PATH=$path pkg-config --cflags "$package") -o "$bench_tmp/peer_fib" \
+		bench/peer_fib.c "$BUILD/libholdoff.a" -Wl,--no-as-needed -L"$ring" -lrte_mempool_ring \
+		$libs $run $(pkg-config --libs liburcu-qsbr) -lm -lpthread
+	for family in $FAMILIES; do
+		routes=$([ "$family" = 4 ] && echo "${ROUTES4:-950000}" || echo "${ROUTES6:-200000}")
+		echo "--- IPv$family, $routes routes ($SHAPE), $BULK addresses a call"
+		"$bench_tmp/peer_fib" "$family" "$routes" "$SHAPE" "$BULK" "$ROUNDS" -l 1 --no-pci \
+			--no-telemetry --in-memory --force-max-simd-bitwidth=512 \
+			--file-prefix "fib$$" 2>"$bench_tmp/log" | grep -v '^EAL' || {
+			tail -n 5 "$bench_tmp/log"
+			exit 1
+		}
+	done
+done
