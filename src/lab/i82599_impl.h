@@ -162,6 +162,8 @@ void i82599_tx_enable(struct i82599 *c); /* DMATXCTL changed */
 void i82599_tx_pump(struct i82599 *c);
 /* The interval of the queue's vector is over: started batches go. */
 void i82599_tx_flush(struct i82599 *c, unsigned queue);
+/* A batch's time is over: flushes those of all queues of this one's vector, then interrupts. */
+void i82599_irq_flush(struct i82599 *c, unsigned queue);
 /* When a batch that begins to wait at `since` is to be flushed. */
 sim_ps i82599_irq_flush_time(struct i82599 *c, unsigned queue, sim_ps since);
 

@@ -87,17 +87,12 @@ static void try_send(struct i82599 *c, struct vector *v)
 		sim_schedule(c->chip.sim, &v->timer, v->allowed_at);
 }
 
-/* The interval is over. Batches of descriptors go first, so that the message announces them. */
-static void timer_over(void *arg)
+/* The interval is over. Batches of descriptors of all the vector's queues go first, so that the
+ * message announces them. */
+static void flush_and_send(struct i82599 *c, struct vector *v)
 {
-	struct vector *v = arg;
-	struct i82599 *c = v->chip;
 	uint64_t queues = v->tx_queues;
 
-	if (now_of(c) < v->allowed_at) {
-		try_send(c, v);
-		return;
-	}
 	v->flushing = true; /* causes from it join the interrupt */
 	while (queues) {
 		i82599_tx_flush(c, (unsigned)__builtin_ctzll(queues));
@@ -105,6 +100,16 @@ static void timer_over(void *arg)
 	}
 	v->flushing = false;
 	try_send(c, v);
+}
+
+static void timer_over(void *arg)
+{
+	struct vector *v = arg;
+
+	if (now_of(v->chip) < v->allowed_at)
+		try_send(v->chip, v);
+	else
+		flush_and_send(v->chip, v);
 }
 
 static void raise_vector(struct i82599 *c, unsigned index)
@@ -146,14 +151,31 @@ void i82599_raise_other(struct i82599 *c, uint32_t cause)
 		raise_vector(c, vector_of_others(c));
 }
 
-sim_ps i82599_irq_flush_time(struct i82599 *c, unsigned queue, sim_ps since)
+/* Which vector a transmit queue's IVAR names; NULL if it is not valid. */
+static struct vector *vector_of_tx(struct i82599 *c, unsigned queue)
 {
 	uint32_t ivar = reg_of(c, R_IVAR + queue / 2 * 4) >> (16 * (queue & 1) + 8);
-	const struct vector *v = &c->vector[msix(c) ? ivar & (VECTORS - 1) : 0];
+
+	return ivar & IVAR_VALID ? &c->vector[msix(c) ? ivar & (VECTORS - 1) : 0] : NULL;
+}
+
+void i82599_irq_flush(struct i82599 *c, unsigned queue)
+{
+	struct vector *v = vector_of_tx(c, queue);
+
+	/* Several queues' batches may be due at the same moment as the timer. Whoever comes first
+	 * acts for all of them, or the message would go before what the others have done. */
+	if (v && !v->flushing)
+		flush_and_send(c, v);
+}
+
+sim_ps i82599_irq_flush_time(struct i82599 *c, unsigned queue, sim_ps since)
+{
+	const struct vector *v = vector_of_tx(c, queue);
 
 	/* The first descriptor of a batch starts the timer if it does not run. Without an
 	 * interval there is no timer, and a started batch waits for the next frames. */
-	if (!(ivar & IVAR_VALID) || !v->interval)
+	if (!v || !v->interval)
 		return SIM_NEVER;
 	return v->allowed_at > since ? v->allowed_at : since + v->interval;
 }

@@ -194,7 +194,9 @@ static void write_back_due(void *arg)
 		sim_schedule(c->chip.sim, &q->writeback_due, q->held_until);
 		return;
 	}
-	write_back(q, now_of(c) >= q->flush_at);
+	if (now_of(c) >= q->flush_at)
+		i82599_irq_flush(c, q->index);
+	write_back(q, false);
 	plan_write_back(q);
 	fetch(q);
 }

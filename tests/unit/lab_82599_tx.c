@@ -287,6 +287,51 @@ static void the_interrupt_announces_what_is_flushed(void **state)
 	rig_free(r);
 }
 
+/*
+ * Several queues on one vector: the message that ends an interval stands behind what all of them
+ * have done by then, whichever of them is looked at first.
+ */
+static void the_interrupt_announces_all_its_queues(void **state)
+{
+	enum { QUEUES = 5 };
+	/* Turns: which queue's batch begins to wait first. */
+	for (unsigned turn = 0; turn < QUEUES; turn++) {
+		struct rig *r = rig_new();
+		sim_ps last;
+
+		rig_irq(r, 0, 1, 40);
+		wr(r, 0x4A80, 1);
+		for (unsigned q = 0; q < QUEUES; q += 2)
+			wr(r, 0x900 + q / 2 * 4, 0x81008100); /* transmit to vector 1 */
+		for (unsigned q = 0; q < QUEUES; q++) {
+			wr(r, txq(q, 0x00), (uint32_t)(r->iova + TX_BASE + q * 0x1000));
+			wr(r, txq(q, 0x04), (uint32_t)((r->iova + TX_BASE) >> 32));
+			wr(r, txq(q, 0x08), 64 * 16);
+			wr(r, txq(q, 0x28), 1u << 25 | 8 << 16 | 1u << 8 | 32);
+		}
+		fill(r, 60);
+		for (unsigned q = 0; q < QUEUES; q++)
+			for (unsigned i = 0; i < 11; i++)
+				put_desc(r, TX_BASE + q * 0x1000, i, r->iova + TX_DATA,
+					 60 | 3u << 20 | DEXT | IFCS | EOP | RS, 60 << 14);
+		rig_run(r, 100 * US);
+		for (unsigned i = 0; i < QUEUES; i++)
+			wr(r, txq((turn + i) % QUEUES, 0x18), 11);
+		while (r->irqs < 2)
+			rig_run(r, 1 * NS);
+		/* 3 of each queue were waiting for a batch to be full. */
+		for (unsigned q = 0; q < QUEUES; q++)
+			for (unsigned i = 0; i < 11; i++)
+				assert_int_equal(tx_status(r, q * 0x100 + i), 1);
+		assert_in_range(r->irq[1].at - r->irq[0].at, 10200 * NS, 10300 * NS);
+		last = r->irq[1].at;
+		rig_run(r, 100 * US);
+		assert_int_equal(r->irqs, 2);
+		assert_int_equal(r->irq[1].at, last);
+		rig_free(r);
+	}
+}
+
 static void masked_causes_stay(void **state)
 {
 	struct rig *r = rig_new();
@@ -696,6 +741,7 @@ int main(void)
 		cmocka_unit_test(a_late_cause_fires_at_once),
 		cmocka_unit_test(an_open_batch_goes_with_the_interval),
 		cmocka_unit_test(the_interrupt_announces_what_is_flushed),
+		cmocka_unit_test(the_interrupt_announces_all_its_queues),
 		cmocka_unit_test(masked_causes_stay),
 		cmocka_unit_test(auto_mask_waits_for_software),
 		cmocka_unit_test(high_vectors_work_by_the_extended_registers),
