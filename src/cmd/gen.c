@@ -147,11 +147,11 @@ static int check_options(struct gen_options *o)
 		return ho_err_set(err, -EINVAL,
 				  "--rate sends at its own times, --speed at those of the file: "
 				  "only one of them can hold");
-	if (o->filter && !o->rx_port)
+	if (o->filter && !o->rx_port && strncmp(o->tx_port, "lab:", 4))
 		return ho_err_set(err, -EINVAL, "--filter belongs to --recv PORT");
 	if (!o->search)
 		return 0;
-	if (!o->rx_port)
+	if (!o->rx_port && strncmp(o->tx_port, "lab:", 4))
 		return ho_err_set(err, -EINVAL,
 				  "--search needs --recv PORT: what arrives there is "
 				  "what was not lost");
@@ -241,6 +241,7 @@ static void finish_report(struct gen *g)
 		r->delivered = g->stamped ? r->tracks.received - r->tracks.duplicates : g->frames;
 		ms_report_add_external(r, g->tx, false, true);
 		ms_report_add_external(r, g->rx, true, false);
+		cmd_session_report(&g->session, r);
 	} else {
 		uint64_t lost = ms_report_add_external(r, g->tx, false, true);
 
@@ -330,6 +331,7 @@ static int publish(struct gen *g, const struct gen_options *o, const struct gen_
 			json_object_set_new(object, "search", json_of_search(o, result));
 		else
 			json_object_set_new(object, "pace", json_of_run(o, run));
+		cmd_session_json(&g->session, object);
 		return ho_json_print(stdout, object);
 	}
 	rc = ms_report_print(&g->report, stdout);
@@ -350,6 +352,13 @@ static int run_session(struct gen *g, struct gen_options *o, struct gen_run *run
 
 	if (rc == 0)
 		rc = cmd_session_bind(&g->session, g->tx, false, true, err);
+	/* In the lab what is sent is received at the other end of the wire, if anybody is there. */
+	if (rc == 0 && g->session.lab && o->rx_port)
+		rc = ho_err_set(err, -EINVAL,
+				"--recv %s: in the lab the other end of %s's wire receives",
+				o->rx_port, o->tx_port);
+	if (rc == 0 && g->session.lab)
+		g->rx = lab_live_rx(g->session.lab);
 	/* The receivers filter, not the port: what a kernel's filter drops nobody counts, and every
 	 * frame that was sent is to be accounted for. */
 	if (rc == 0 && o->rx_port)
@@ -403,8 +412,10 @@ static int gen_main(struct gen *g, struct gen_options *o, struct ho_err *err)
 
 	ho_hist_init(&run.gap_error);
 	ms_report_init(&g->report, "gen");
-	rc = cmd_session_open(&g->session, &o->common, err);
+	rc = cmd_session_open(&g->session, &o->common, o->tx_port, CMD_LAB_SENDS, err);
 	o->replay.rt = g->session.rt;
+	if (rc == 0 && !o->search)
+		run.duration_ns = cmd_session_duration_ns(&g->session);
 	if (rc == 0)
 		rc = run_session(g, o, &run, &result, err);
 	if (!g->tx || !g->tx->started) {
@@ -413,11 +424,11 @@ static int gen_main(struct gen *g, struct gen_options *o, struct ho_err *err)
 	}
 	late_rc = cmd_session_stop(&g->session, &late);
 	finish_report(g);
-	cmd_session_close(&g->session, &g->report.buffers_missing);
 	if (rc == 0 && late_rc < 0) {
 		rc = late_rc;
 		*err = late;
 	}
+	cmd_session_close(&g->session, &g->report.buffers_missing);
 	/* A reader that has gone is no failure of the run. */
 	if (rc == 0 || g->report.offered)
 		publish(g, o, &run, &result);

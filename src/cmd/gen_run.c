@@ -107,7 +107,7 @@ static int make_receivers(struct gen *g, struct tasks *tasks, struct ho_err *err
 		return ho_err_set(err, -ENOMEM, "out of memory for receivers");
 	for (unsigned i = 0; i < g->rx->n_rxq; i++) {
 		struct tr_receiver_config config = {
-			.rt = g->session.rt,
+			.rt = g->rx->rt,
 			.rxq = g->rx->rxq[i],
 			.cache = g->rx->rxq[i]->cache,
 			.filter = g->filter,
@@ -135,9 +135,9 @@ static int make_senders(struct gen *g, const struct gen_run *run, struct tasks *
 		return ho_err_set(err, -ENOMEM, "out of memory for senders");
 	for (unsigned i = 0; i < workers; i++) {
 		struct tr_sender_config config = {
-			.rt = g->session.rt,
-			.txq = g->tx->txq[i],
-			.cache = g->tx->txq[i]->cache,
+			.rt = g->tx->rt,
+			.txq = cmd_session_txq(&g->session, g->tx, i),
+			.cache = cmd_session_tx_cache(&g->session, g->tx, i),
 			.pace = { .rate = run->rate,
 				  .link_bps = g->tx->link_bps,
 				  .burst = run->burst,
@@ -360,15 +360,16 @@ int gen_run(struct gen *g, struct gen_run *run, struct ho_err *err)
 	read_totals(g, &tasks, &before);
 	g->session.tasks_planned = tasks.n_senders + tasks.n_receivers;
 	for (unsigned i = 0; rc == 0 && i < tasks.n_receivers; i++)
-		rc = cmd_session_spawn(&g->session, "recv", tr_receiver_run, tasks.receiver[i],
-				       err);
+		rc = cmd_session_spawn(&g->session, g->rx, i, "recv", tr_receiver_run,
+				       tasks.receiver[i], err);
 	for (unsigned i = 0; rc == 0 && i < tasks.n_senders; i++)
-		rc = cmd_session_spawn(&g->session, "gen", tr_sender_run, tasks.sender[i], err);
+		rc = cmd_session_spawn(&g->session, g->tx, i, "gen", tr_sender_run, tasks.sender[i],
+				       err);
 	if (rc == 0)
 		watch(g, run, &tasks);
 	ask_senders(g, &tasks);
 	/* The senders have ended, or were never started: their queues are ours. */
-	if (rc == 0 && port_drain(g->tx, DRAIN_NS) < 0)
+	if (rc == 0 && cmd_session_drain(&g->session, g->tx, DRAIN_NS) < 0)
 		ho_verbose("%s: not all frames left within a second", g->tx->name);
 	if (rc == 0 && g->rx)
 		await_arrivals(g, &tasks, before.rx_packets, before.tx_packets);

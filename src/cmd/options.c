@@ -104,11 +104,9 @@ static int parse_cpus(const char *arg, struct cmd_options *o, struct ho_err *err
 			return ho_err_set(err, -EINVAL,
 					  "--cpu %s: a list such as 2,3 or 4-7 is needed", arg);
 		for (long cpu = first; cpu <= last; cpu++) {
-			if (cpu > 1 << 20 || !ho_cpu_usable((int)cpu))
-				return ho_err_set(err, -EINVAL,
-						  "--cpu %s: CPU %ld is not there or not allowed "
-						  "for this process, which may use %u",
-						  arg, cpu, ho_cpu_count());
+			if (cpu > 1 << 20)
+				return ho_err_set(err, -EINVAL, "--cpu %s: CPU %ld is not there",
+						  arg, cpu);
 			if (o->n_cpu == CMD_CPUS_MAX)
 				return ho_err_set(err, -E2BIG, "--cpu %s: more than %d CPUs", arg,
 						  CMD_CPUS_MAX);

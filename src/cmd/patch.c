@@ -250,7 +250,8 @@ static int run(struct patch *p, const struct patch_options *o, struct ho_err *er
 	columns(p);
 	p->session.tasks_planned = p->n;
 	for (unsigned i = 0; rc == 0 && i < p->n; i++)
-		rc = cmd_session_spawn(&p->session, "patch", tr_forwarder_run, p->worker[i], err);
+		rc = cmd_session_spawn(&p->session, p->port[0], i, "patch", tr_forwarder_run,
+				       p->worker[i], err);
 	if (rc == 0)
 		watch(p);
 	for (unsigned i = 0; i < p->n; i++)
@@ -336,7 +337,7 @@ static int patch_main(struct patch *p, const struct patch_options *o, struct ho_
 	int rc, late_rc = 0;
 
 	ms_report_init(&p->report, "patch");
-	rc = cmd_session_open(&p->session, &o->common, err);
+	rc = cmd_session_open(&p->session, &o->common, o->port[0], CMD_REAL, err);
 	for (unsigned e = 0; rc == 0 && e < 2; e++)
 		rc = cmd_session_port(&p->session, o->port[e], false, false, NULL, &p->port[e],
 				      err);

@@ -142,7 +142,8 @@ static bool any_done(const struct recv *r)
 	return false;
 }
 
-/* Receivers see to the duration themselves, unless they wait for the capture's reader. */
+/* Receivers see to the duration themselves, unless they wait for the capture's reader. In the lab who
+ * sends ends first, at end_ns, so that nothing is left under way. */
 static void watch(struct recv *r, bool counting, uint64_t end_ns, struct tr_capture *capture)
 {
 	struct totals before, now;
@@ -159,6 +160,7 @@ static void watch(struct recv *r, bool counting, uint64_t end_ns, struct tr_capt
 		if (!asked && (r->session.interrupted || (counting && any_done(r)) ||
 			       rt_now_ns(r->session.rt) >= end_ns)) {
 			tr_capture_ask_stop(capture);
+			cmd_session_quiesce(&r->session);
 			for (unsigned i = 0; i < r->n; i++)
 				tr_stop_ask(&r->receiver[i]->stop);
 			asked = true;
@@ -174,8 +176,8 @@ static int run(struct recv *r, const struct recv_options *o, const struct tr_fil
 	       struct tr_capture *capture, struct ho_err *err)
 {
 	const struct cmd_options *common = &o->common;
-	uint64_t start = rt_now_ns(r->session.rt);
-	uint64_t end_ns = common->duration_ns ? start + common->duration_ns : RT_FOREVER;
+	uint64_t start = rt_now_ns(r->session.rt), duration = cmd_session_duration_ns(&r->session);
+	uint64_t end_ns = duration ? start + duration : RT_FOREVER;
 	int rc = 0;
 
 	r->receiver = calloc(r->port->n_rxq, sizeof(r->receiver[0]));
@@ -183,14 +185,14 @@ static int run(struct recv *r, const struct recv_options *o, const struct tr_fil
 		return ho_err_set(err, -ENOMEM, "out of memory for receivers");
 	for (unsigned i = 0; i < r->port->n_rxq; i++) {
 		struct tr_receiver_config config = {
-			.rt = r->session.rt,
+			.rt = r->port->rt,
 			.rxq = r->port->rxq[i],
 			.cache = r->port->rxq[i]->cache,
 			.filter = filter,
 			.capture = capture,
 			.count = common->count,
 			.shared_count = common->count ? &r->counted : NULL,
-			.end_ns = end_ns,
+			.end_ns = r->session.lab ? RT_FOREVER : end_ns,
 			.done_event = r->session.done_event,
 		};
 
@@ -205,7 +207,8 @@ static int run(struct recv *r, const struct recv_options *o, const struct tr_fil
 		r->session.show_rows = false;
 	r->session.tasks_planned = r->n;
 	for (unsigned i = 0; rc == 0 && i < r->n; i++)
-		rc = cmd_session_spawn(&r->session, "recv", tr_receiver_run, r->receiver[i], err);
+		rc = cmd_session_spawn(&r->session, r->port, i, "recv", tr_receiver_run,
+				       r->receiver[i], err);
 	if (rc == 0)
 		watch(r, common->count != 0, end_ns, capture);
 	for (unsigned i = 0; i < r->n; i++)
@@ -269,6 +272,7 @@ static void publish(struct recv *r, const struct recv_options *o)
 		if (o->write)
 			json_object_set_new(object, "captured",
 					    json_integer((json_int_t)r->captured));
+		cmd_session_json(&r->session, object);
 		ho_json_print(out, object);
 		return;
 	}
@@ -287,7 +291,7 @@ static int recv_main(struct recv *r, const struct recv_options *o, const struct 
 	int rc, late_rc;
 
 	ms_report_init(&r->report, "recv");
-	rc = cmd_session_open(&r->session, &o->common, err);
+	rc = cmd_session_open(&r->session, &o->common, o->port, CMD_LAB_RECEIVES, err);
 	if (rc == 0)
 		rc = cmd_session_port(&r->session, o->port, true, false, o->filter, &r->port, err);
 	if (rc == 0)

@@ -337,11 +337,11 @@ static int run(struct rr *r, const struct rr_options *o, const struct tr_spec *s
 	columns(r);
 	r->session.tasks_planned = r->n_clients + r->n_servers;
 	for (unsigned i = 0; rc == 0 && i < r->n_servers; i++)
-		rc = cmd_session_spawn(&r->session, "rr-server", tr_rr_server_run, r->server[i],
-				       err);
+		rc = cmd_session_spawn(&r->session, r->server_port, i, "rr-server",
+				       tr_rr_server_run, r->server[i], err);
 	for (unsigned i = 0; rc == 0 && i < r->n_clients; i++)
-		rc = cmd_session_spawn(&r->session, "rr-client", tr_rr_client_run, r->client[i],
-				       err);
+		rc = cmd_session_spawn(&r->session, r->client_port, i, "rr-client",
+				       tr_rr_client_run, r->client[i], err);
 	if (rc == 0) {
 		watch(r, o, end);
 		await_quiet(r);
@@ -497,7 +497,8 @@ static int rr_main(struct rr *r, const struct rr_options *o, const struct tr_spe
 	bool started;
 
 	ms_report_init(&r->report, "rr");
-	rc = cmd_session_open(&r->session, &o->common, err);
+	rc = cmd_session_open(&r->session, &o->common,
+			      o->client_port ? o->client_port : o->server_port, CMD_REAL, err);
 	if (rc == 0)
 		rc = open_ports(r, o, spec, err);
 	if (rc == 0)

@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "cmd/session_lab.h"
 #include "linux/caps.h"
 
 #define ROW_NS    1000000000u
@@ -21,8 +22,22 @@
 #define ROW_SLACK_NS 50000000u
 /* How often the link is looked at while we wait for it, and whether anybody still reads us. */
 #define LOOK_NS 10000000u
+/* In the lab: virtual time between two looks at signals. */
+#define LAB_LOOK_NS 10000000u
 
-/* Signals become an event; blocked before any thread is made, so in all of them. */
+/* --cpu: of this machine; a lab's CPUs are its hosts'. */
+static int check_cpus(const struct cmd_options *o, struct ho_err *err)
+{
+	for (unsigned i = 0; i < o->n_cpu; i++)
+		if (!ho_cpu_usable(o->cpu[i]))
+			return ho_err_set(err, -EINVAL,
+					  "--cpu: CPU %d is not there or not allowed for this "
+					  "process, which may use %u",
+					  o->cpu[i], ho_cpu_count());
+	return 0;
+}
+
+/* Signals become readable; blocked before any thread is made, so in all of them. */
 static int catch_signals(struct cmd_session *s, struct ho_err *err)
 {
 	sigset_t set;
@@ -37,25 +52,46 @@ static int catch_signals(struct cmd_session *s, struct ho_err *err)
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return ho_err_set(err, -errno, "cannot catch signals: %s", ho_strerror(errno));
-	return rt_event_from_fd(s->rt, s->signal_fd, &s->signal_event, err);
+	return 0;
 }
 
-int cmd_session_open(struct cmd_session *s, const struct cmd_options *options, struct ho_err *err)
+int cmd_session_open(struct cmd_session *s, const struct cmd_options *options, const char *spec,
+		     enum cmd_lab_use use, struct ho_err *err)
 {
 	struct pk_arena_config arena = { .buffers = (uint32_t)options->buffers };
 	int rc;
 
 	*s = (struct cmd_session){ .options = options, .signal_fd = -1 };
 	s->show_rows = !options->json && !options->quiet;
-	rc = rt_os_create(&s->rt, err);
+	ho_table_init(&s->table, stdout);
+	if (cmd_lab_is(spec)) {
+		if (use == CMD_REAL)
+			return ho_err_set(err, -EINVAL,
+					  "%s: of the commands that move packets only gen and recv "
+					  "run in the lab",
+					  spec);
+		rc = catch_signals(s, err);
+		return rc < 0 ? rc : cmd_lab_open(s, spec, use == CMD_LAB_SENDS, err);
+	}
+	rc = check_cpus(options, err);
+	if (rc == 0)
+		rc = rt_os_create(&s->rt, err);
 	if (rc == 0)
 		rc = catch_signals(s, err);
+	if (rc == 0)
+		rc = rt_event_from_fd(s->rt, s->signal_fd, &s->signal_event, err);
 	if (rc == 0)
 		rc = rt_event_create(s->rt, &s->done_event, err);
 	if (rc == 0)
 		rc = pk_arena_create(&arena, &s->arena, err);
-	ho_table_init(&s->table, stdout);
 	return rc;
+}
+
+uint64_t cmd_session_duration_ns(const struct cmd_session *s)
+{
+	if (s->lab && !s->options->duration_ns && !s->options->count)
+		return lab_live_duration_ns(s->lab);
+	return s->options->duration_ns;
 }
 
 int cmd_session_cache(struct cmd_session *s, struct pk_cache **out, struct ho_err *err)
@@ -90,6 +126,12 @@ int cmd_session_port(struct cmd_session *s, const char *spec, bool rx, bool tx, 
 
 	if (s->n_ports == CMD_PORTS_MAX)
 		return ho_err_set(err, -E2BIG, "%s: more than %d ports", spec, CMD_PORTS_MAX);
+	if (s->lab)
+		return cmd_lab_port(s, tx, out, err);
+	if (cmd_lab_is(spec))
+		return ho_err_set(err, -EINVAL,
+				  "%s: a port on the real clock and one in the lab cannot meet",
+				  spec);
 	rc = port_open(spec, &config, out, err);
 	if (rc == 0)
 		s->port[s->n_ports++] = *out;
@@ -101,6 +143,8 @@ int cmd_session_bind(struct cmd_session *s, struct port *port, bool rx, bool tx,
 	struct pk_cache *cache;
 	int rc;
 
+	if (s->lab)
+		return 0; /* the scenario did */
 	if (rx && !port->n_rxq)
 		return ho_err_set(err, -EINVAL, "%s: nothing can be received from it", port->name);
 	if (tx && !port->n_txq)
@@ -135,7 +179,9 @@ static void look_at_signals(struct cmd_session *s)
 
 	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		/* The second one does not wait for anything to be drained. */
-		if (s->interrupted)
+		if (s->interrupted && s->lab)
+			lab_live_interrupt(s->lab);
+		else if (s->interrupted)
 			rt_stop(s->rt);
 		s->interrupted = true;
 	}
@@ -185,8 +231,8 @@ int cmd_session_start(struct cmd_session *s, struct ho_err *err)
 	return rc;
 }
 
-int cmd_session_spawn(struct cmd_session *s, const char *name, void (*fn)(void *arg), void *arg,
-		      struct ho_err *err)
+int cmd_session_spawn(struct cmd_session *s, struct port *port, unsigned queue, const char *name,
+		      void (*fn)(void *arg), void *arg, struct ho_err *err)
 {
 	struct rt_task_attr attr = { .name = name, .cpu = -1, .prio = RT_PRIO_NORMAL };
 	unsigned i = s->cpus_given++;
@@ -195,10 +241,14 @@ int cmd_session_spawn(struct cmd_session *s, const char *name, void (*fn)(void *
 		return ho_err_set(err, -E2BIG, "more than %d tasks", CMD_TASKS_MAX);
 	if (s->options->n_cpu)
 		attr.cpu = s->options->cpu[i % s->options->n_cpu];
+	else if (s->lab)
+		attr.cpu = lab_live_cpu(s->lab, port, queue);
 	else if (s->tasks_planned <= ho_cpu_count())
 		attr.cpu = ho_cpu_nth(i);
-	return rt_spawn(s->rt, &attr, fn, arg, &s->task[s->n_tasks], err) < 0 ? err->code
-									      : (s->n_tasks++, 0);
+	s->task_rt[s->n_tasks] = port->rt;
+	return rt_spawn(port->rt, &attr, fn, arg, &s->task[s->n_tasks], err) < 0
+		       ? err->code
+		       : (s->n_tasks++, 0);
 }
 
 void cmd_session_rows_begin(struct cmd_session *s)
@@ -214,10 +264,16 @@ double cmd_session_row_seconds(const struct cmd_session *s)
 
 bool cmd_session_wait(struct cmd_session *s, uint64_t deadline_ns)
 {
-	struct rt_event *events[] = { s->signal_event, s->done_event };
-	int rc = rt_wait(s->rt, events, 2, HO_MIN(s->row_ns, deadline_ns));
+	struct rt_event *events[] = { s->done_event, s->signal_event };
+	uint64_t until = HO_MIN(s->row_ns, deadline_ns);
+	int rc;
 
-	look_at_signals(s);
+	do {
+		uint64_t look = s->lab ? rt_now_ns(s->rt) + LAB_LOOK_NS : RT_FOREVER;
+
+		rc = rt_wait(s->rt, events, s->lab ? 1 : 2, HO_MIN(until, look));
+		look_at_signals(s);
+	} while (rc == -ETIMEDOUT && !s->interrupted && rt_now_ns(s->rt) < until);
 	return rc == -ETIMEDOUT && rt_now_ns(s->rt) >= s->row_ns;
 }
 
@@ -242,15 +298,61 @@ void cmd_session_row(struct cmd_session *s)
 
 void cmd_session_join(struct cmd_session *s)
 {
-	while (s->n_tasks)
-		rt_join(s->rt, s->task[--s->n_tasks]);
+	while (s->n_tasks) {
+		s->n_tasks--;
+		rt_join(s->task_rt[s->n_tasks], s->task[s->n_tasks]);
+	}
 	s->cpus_given = 0;
+}
+
+struct port_txq *cmd_session_txq(struct cmd_session *s, struct port *port, unsigned queue)
+{
+	return s->lab ? lab_live_txq(s->lab, queue) : port->txq[queue];
+}
+
+struct pk_cache *cmd_session_tx_cache(struct cmd_session *s, struct port *port, unsigned queue)
+{
+	return s->lab ? lab_live_tx_cache(s->lab, queue) : port->txq[queue]->cache;
+}
+
+int cmd_session_drain(struct cmd_session *s, struct port *port, uint64_t timeout_ns)
+{
+	return s->lab ? lab_live_drain(s->lab, timeout_ns) : port_drain(port, timeout_ns);
+}
+
+void cmd_session_quiesce(struct cmd_session *s)
+{
+	if (s->lab)
+		lab_live_quiesce(s->lab);
+}
+
+void cmd_session_report(const struct cmd_session *s, struct ms_report *report)
+{
+	if (s->lab)
+		lab_live_losses(s->lab, report->drops);
+}
+
+void cmd_session_json(const struct cmd_session *s, json_t *object)
+{
+	char text[24];
+
+	if (!s->lab_name[0])
+		return;
+	json_object_set_new(object, "scenario", json_string(s->lab_name));
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)s->lab_digest);
+	json_object_set_new(object, "digest", json_string(text));
 }
 
 int cmd_session_stop(struct cmd_session *s, struct ho_err *err)
 {
 	int rc = 0;
 
+	if (s->lab) {
+		lab_live_stop(s->lab);
+		snprintf(s->lab_name, sizeof(s->lab_name), "%s", lab_live_name(s->lab));
+		s->lab_digest = lab_live_digest(s->lab);
+		return lab_live_check(s->lab, err);
+	}
 	for (unsigned i = 0; i < s->n_ports; i++)
 		port_stop(s->port[i]);
 	for (unsigned i = 0; rc == 0 && i < s->n_ports; i++)
@@ -260,10 +362,18 @@ int cmd_session_stop(struct cmd_session *s, struct ho_err *err)
 
 void cmd_session_close(struct cmd_session *s, uint32_t *buffers_missing)
 {
+	char name[sizeof(s->lab_name)];
+
+	memcpy(name, s->lab_name, sizeof(name));
 	while (s->n_ports)
 		port_close(s->port[--s->n_ports]);
-	if (buffers_missing)
-		*buffers_missing = s->arena ? pk_arena_missing(s->arena) : 0;
+	if (buffers_missing && s->arena)
+		*buffers_missing = pk_arena_missing(s->arena);
+	if (s->lab) {
+		rt_event_destroy(s->rt, s->done_event);
+		s->rt = NULL;
+	}
+	lab_live_free(s->lab);
 	while (s->n_caches)
 		pk_cache_destroy(s->cache[--s->n_caches]);
 	free(s->cache);
@@ -275,5 +385,6 @@ void cmd_session_close(struct cmd_session *s, uint32_t *buffers_missing)
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
 	rt_destroy(s->rt);
-	*s = (struct cmd_session){ .signal_fd = -1 };
+	*s = (struct cmd_session){ .signal_fd = -1, .lab_digest = s->lab_digest };
+	memcpy(s->lab_name, name, sizeof(name));
 }

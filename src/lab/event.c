@@ -68,6 +68,8 @@ void lab_event_signal(struct rt *rt, struct rt_event *event)
 		return;
 	}
 	event->latched = true;
+	if (event->main_waits)
+		sim_schedule(event->exec->sim, &event->exec->to_main, sim_now(x->sim));
 	if (!task || task->state != LAB_TASK_WAITS)
 		return;
 	if (x->cur) {
@@ -144,16 +146,29 @@ static void block_until(struct lab_cpu *c, sim_ps at)
 	lab_cpu_unraise(&task->timer_irq);
 }
 
-/* Main waits: the clock runs to whatever comes first. False when nothing can come any more. */
-static bool run_clock(struct lab_exec *x, sim_ps at)
+/* Main waits: the clock runs until one of the events is signalled, or until `at`. False when
+ * nothing can come any more. */
+static bool run_clock(struct lab_exec *x, struct rt_event *const *events, unsigned n, sim_ps at)
 {
-	sim_ps next = HO_MIN(at, sim_next(x->sim));
+	bool signalled = false, stepped = true;
 
 	assert(sim_outside(x->sim));
-	if (next == SIM_NEVER)
-		return false;
-	sim_run_until(x->sim, next);
-	return true;
+	for (unsigned i = 0; i < n; i++)
+		events[i]->main_waits = true;
+	if (at != SIM_NEVER)
+		sim_schedule(x->sim, &x->to_main, at);
+	while (!signalled && sim_now(x->sim) < at && !rt_stopping(&x->rt) && stepped) {
+		stepped = sim_step(x->sim);
+		for (unsigned i = 0; i < n; i++)
+			signalled |= events[i]->latched;
+	}
+	/* What else is to happen at this moment. */
+	if (!signalled && sim_now(x->sim) == at)
+		sim_run_until(x->sim, at);
+	sim_cancel(x->sim, &x->to_main);
+	for (unsigned i = 0; i < n; i++)
+		events[i]->main_waits = false;
+	return stepped;
 }
 
 int lab_wait(struct rt *rt, struct rt_event *const *events, unsigned n, uint64_t deadline_ns)
@@ -174,7 +189,7 @@ int lab_wait(struct rt *rt, struct rt_event *const *events, unsigned n, uint64_t
 		if (at <= sim_now(x->sim))
 			return -ETIMEDOUT;
 		if (!c) {
-			if (!run_clock(x, at))
+			if (!run_clock(x, events, n, at))
 				return -ETIMEDOUT;
 			continue;
 		}

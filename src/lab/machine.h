@@ -98,6 +98,7 @@ struct rt_task {
 struct rt_event {
 	struct lab_exec *exec;
 	bool latched;
+	bool main_waits;
 	struct rt_task *waiter;
 	struct rt_irq *irq;
 	struct sim_event timer;

@@ -270,7 +270,7 @@ int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct
 	if (!stage)
 		return ho_err_set(err, -ENOMEM, "out of memory for a run");
 	lab_trace_pause(trace, true, 0);
-	rc = lab_stage_build(stage, scenario, trace, err);
+	rc = lab_stage_build(stage, scenario, NULL, trace, err);
 	if (rc < 0)
 		goto free_stage;
 	lab_stage_watch(stage);

@@ -99,13 +99,14 @@ static int build_host(struct lab_stage *stage, unsigned index, struct ho_err *er
 {
 	const struct lab_host_spec *spec = &stage->scenario->hosts[index];
 	struct lab_stage_host *h = &stage->host[index];
-	struct pk_arena_config arena = { .buffers = SPARE_BUFFERS, .sparse = true };
+	struct pk_arena_config arena = { .sparse = true };
 	uint32_t rx, tx, bytes, longest = 0;
 	int rc;
 
 	h->spec = spec;
 	h->index = index;
 	stage->n_hosts++;
+	arena.buffers = stage->take.spare_buffers ? stage->take.spare_buffers : SPARE_BUFFERS;
 	for (unsigned c = 0; c < spec->chips_count; c++) {
 		const struct lab_chip_spec *chip = &spec->chips[c];
 
@@ -129,6 +130,11 @@ static int build_host(struct lab_stage *stage, unsigned index, struct ho_err *er
 	if (rc < 0)
 		return rc;
 	return pk_arena_create(&arena, &h->arena, err);
+}
+
+static bool is_end(const struct lab_wire_end *end, bool taken, const struct lab_stage_chip *c)
+{
+	return taken && end->host == c->host->index && end->chip == c->index;
 }
 
 static int build_rx_mode(struct lab_stage *stage, struct lab_stage_chip *c, unsigned queue,
@@ -162,7 +168,8 @@ static int build_rx_mode(struct lab_stage *stage, struct lab_stage_chip *c, unsi
 	mac_bql_init(&c->bql[queue], c->port->txq[queue], bql && bql->value);
 	mac_txshare_init(&c->share[queue], &c->bql[queue]);
 	config.bql = &c->bql[queue];
-	if (lab_work_receives(stage->scenario, c->host->index, c->index, queue)) {
+	if (is_end(&stage->take.rx_end, stage->take.rx, c) ||
+	    lab_work_receives(stage->scenario, c->host->index, c->index, queue)) {
 		/* The receiver polls or arms the queue itself; who sends there cleans. */
 		int rc = pk_cache_create(c->host->arena, &c->receiver_cache[queue], err);
 
@@ -350,13 +357,15 @@ static int start_ports(struct lab_stage *stage, struct ho_err *err)
 }
 
 int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario,
-		    struct lab_trace *trace, struct ho_err *err)
+		    const struct lab_stage_take *take, struct lab_trace *trace, struct ho_err *err)
 {
 	int rc;
 
 	memset(stage, 0, sizeof(*stage));
 	stage->scenario = scenario;
 	stage->trace = trace;
+	if (take)
+		stage->take = *take;
 	if (scenario->hosts_count > LAB_RUN_HOSTS || scenario->wires_count > LAB_RUN_CHIPS)
 		return ho_err_set(err, -EINVAL, "%s: more than %u hosts or %u wires",
 				  scenario->name, LAB_RUN_HOSTS, LAB_RUN_CHIPS);
@@ -380,6 +389,8 @@ int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario
 		for (unsigned w = 0; rc == 0 && w < scenario->hosts[h].workloads_count; w++) {
 			struct lab_stage_work *work = &stage->work[stage->n_work];
 
+			if (lab_work_taken(&stage->take, h, &scenario->hosts[h].workloads[w]))
+				continue;
 			if (stage->n_work == LAB_RUN_WORKLOADS)
 				return ho_err_set(err, -EINVAL, "%s: more than %u workloads",
 						  scenario->name, LAB_RUN_WORKLOADS);
@@ -481,9 +492,8 @@ static uint64_t not_taken(const struct lab_stage *stage)
 	return left;
 }
 
-void lab_stage_stop(struct lab_stage *stage)
+void lab_stage_quiesce(struct lab_stage *stage)
 {
-	/* Senders first; then what they sent must arrive before anybody stops to receive. */
 	for (unsigned w = 0; w < stage->n_work; w++) {
 		if (stage->work[w].spec->kind != LAB_WORK_RECV)
 			lab_work_stop(&stage->work[w]);
@@ -495,6 +505,12 @@ void lab_stage_stop(struct lab_stage *stage)
 			break;
 		pass(stage, DRAIN_NS);
 	}
+}
+
+void lab_stage_stop(struct lab_stage *stage)
+{
+	/* Senders first; then what they sent must arrive before anybody stops to receive. */
+	lab_stage_quiesce(stage);
 	for (unsigned w = 0; w < stage->n_work; w++)
 		lab_work_stop(&stage->work[w]);
 	for (unsigned i = 0; i < stage->n_chips; i++) {

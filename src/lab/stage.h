@@ -81,8 +81,16 @@ struct lab_stage_work {
 	bool stamps; /* a sender's frames carry number and time */
 };
 
+/* What a caller does itself instead of the scenario's workloads (lab/live.h). */
+struct lab_stage_take {
+	bool tx, rx; /* sends from all queues of tx_end, receives from all of rx_end */
+	struct lab_wire_end tx_end, rx_end;
+	uint32_t spare_buffers; /* of a host, beside what its rings hold; 0 = default */
+};
+
 struct lab_stage {
 	const struct lab_scenario *scenario;
+	struct lab_stage_take take;
 	struct sim *sim;
 	struct lab_trace *trace;
 	unsigned n_hosts, n_wires, n_chips, n_work;
@@ -93,10 +101,12 @@ struct lab_stage {
 	struct sim_event watch;
 };
 
-/* Builds everything up to started ports and, with links up, running workloads. On failure what
- * was built is still to be taken down. */
+/* Builds everything up to started ports and, with links up, running workloads, without those that
+ * `take` takes over (NULL = none). On failure what was built is still to be taken down. */
 int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario,
-		    struct lab_trace *trace, struct ho_err *err);
+		    const struct lab_stage_take *take, struct lab_trace *trace, struct ho_err *err);
+/* Ends the senders and lets what they sent arrive, as far as anybody takes it. */
+void lab_stage_quiesce(struct lab_stage *stage);
 /* Ends workloads and rx-modes and lets what is in flight come to rest: counters are final. */
 void lab_stage_stop(struct lab_stage *stage);
 /* From now on a look every LAB_STAGE_WATCH at how long a chip with frames in its transmit rings has
@@ -127,9 +137,12 @@ void lab_work_stop(struct lab_stage_work *work);
 void lab_work_free(struct lab_stage_work *work);
 /* A sender that cleans its queue itself and has ended still takes back what it sent. */
 void lab_work_reap(struct lab_stage_work *work);
-/* Does a workload take the received frames of this pair itself? */
+/* Does a workload of the scenario take the received frames of this pair itself? */
 bool lab_work_receives(const struct lab_scenario *scenario, unsigned host, unsigned chip,
 		       unsigned queue);
+/* Does the stage's caller stand in for it? */
+bool lab_work_taken(const struct lab_stage_take *take, unsigned host,
+		    const struct lab_workload_spec *work);
 /* Frames, bytes and waiting time since its start. */
 struct lab_work_counts {
 	uint64_t packets, bytes, waiting_ns;

@@ -246,6 +246,16 @@ bool lab_work_receives(const struct lab_scenario *scenario, unsigned host, unsig
 	return false;
 }
 
+bool lab_work_taken(const struct lab_stage_take *take, unsigned host,
+		    const struct lab_workload_spec *work)
+{
+	bool receives = work->kind == LAB_WORK_RECV;
+	const struct lab_wire_end *end = receives ? &take->rx_end : &take->tx_end;
+
+	return (receives ? take->rx : take->tx) && end->host == host &&
+	       end->chip == work->chip_index;
+}
+
 struct lab_work_counts lab_work_counts(const struct lab_stage_work *work)
 {
 	struct lab_work_counts counts = { 0 };

@@ -151,6 +151,10 @@ void tr_sender_run(void *arg)
 	struct batch b;
 	bool ended = false;
 
+	/* A pace begins by itself; one as fast as possible would begin before the others' and have
+	 * more than its time. */
+	while (s->pacer.unpaced && rt_now_ns(rt) < s->config.start_ns && !tr_stop_asked(&s->stop))
+		rt_relax(rt);
 	s->first_ns = HO_MAX(s->config.start_ns, rt_now_ns(rt));
 	s->end_ns = s->config.duration_ns ? s->first_ns + s->config.duration_ns : RT_FOREVER;
 	tr_pacer_start(&s->pacer, s->first_ns);
