@@ -94,7 +94,7 @@ static void post_writeback(struct tx_queue *q, uint32_t n)
 {
 	struct i82599 *c = q->chip;
 	struct lab_pci *pci = c->chip.pci;
-	uint32_t left = n, at = q->head, counter = q->c_back;
+	uint32_t left = n, at = q->head;
 
 	while (left && !q->head_address) {
 		uint32_t part = HO_MIN(left, q->count - at);
@@ -108,7 +108,6 @@ static void post_writeback(struct tx_queue *q, uint32_t n)
 			to[i * DESC_BYTES + 12] = TXD_DONE;
 		lab_pci_write_end(pci, false);
 		left -= part;
-		counter += part;
 		at = at + part == q->count ? 0 : at + part;
 	}
 	c->n.tx_writebacks++;

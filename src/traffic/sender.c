@@ -7,6 +7,7 @@
 /* While the ring is full and no end is near: turns between two looks at the clock. The lab can let
  * turns pass at once that do not look at it. */
 #define CLOCK_TURNS 64
+#define END_NEAR_NS 10000000u
 /* While the ring is full: how often the link is looked at, and the longest sleep if it is down. */
 #define LINK_LOOK_NS 1000000u
 /* Turns with a full ring after which others may have the CPU: the receiver may need this one. */
@@ -88,7 +89,6 @@ static bool push_rest(struct tr_sender *s, struct batch *b)
 {
 	struct rt *rt = s->config.rt;
 	uint64_t began = rt_now_ns(rt), now = began, looked = began, down_since = 0;
-	const unsigned clock_turns = s->end_ns == RT_FOREVER ? CLOCK_TURNS : 1;
 	unsigned idle = 0, turn = 0;
 
 	while (b->at < b->n) {
@@ -101,7 +101,7 @@ static bool push_rest(struct tr_sender *s, struct batch *b)
 				rt_yield(rt);
 		}
 		idle = push(s, b) ? 0 : idle + 1;
-		if (++turn % clock_turns)
+		if (++turn % CLOCK_TURNS && s->end_ns - now > END_NEAR_NS)
 			continue;
 		now = rt_now_ns(rt);
 		if (now - looked < LINK_LOOK_NS)

@@ -43,14 +43,14 @@ done
 [ "$(number "$tmp/other" digest)" != "$(number "$tmp/gen1" digest)" ] || fail "a setting changes nothing"
 
 # A row for each virtual second, each with all of its second's frames.
-"$holdoff" gen lab:two-hosts --rate 20kpps -d 4s >"$tmp/rows"
-[ "$(grep -cE '^ +[1-4] +0\.0(19|20)' "$tmp/rows")" = 4 ] || fail "rows: $(cat "$tmp/rows")"
-"$holdoff" recv lab:two-hosts,rate=20kpps -d 3s >"$tmp/rows"
-[ "$(grep -cE '^ +[1-3] +0\.0(19|20)' "$tmp/rows")" = 3 ] || fail "rows: $(cat "$tmp/rows")"
+"$holdoff" gen lab:two-hosts --rate 20kpps -d 2s >"$tmp/rows"
+[ "$(grep -cE '^ +[1-2] +0\.0(19|20)' "$tmp/rows")" = 2 ] || fail "rows: $(cat "$tmp/rows")"
+"$holdoff" recv lab:two-hosts,rate=20kpps -d 2s >"$tmp/rows"
+[ "$(grep -cE '^ +[1-2] +0\.0(19|20)' "$tmp/rows")" = 2 ] || fail "rows: $(cat "$tmp/rows")"
 
 # As fast as it can: the sender's own time only, no more than the wire bears; a count; a search.
 "$holdoff" gen lab:two-hosts --size 1514 -d 20ms -j >"$tmp/max"
-pps=$(number "$tmp/max" tx_pps)
+pps=$(number "$tmp/max" rx_pps)
 [ "$pps" -gt 805000 ] && [ "$pps" -lt 813000 ] || fail "max: $pps pps of 812,744"
 "$holdoff" gen lab:two-hosts -c 1000 -j >"$tmp/count"
 [ "$(number "$tmp/count" delivered)" = 1000 ] || fail "count"
