@@ -156,7 +156,7 @@ static int run(struct forward *f, struct ho_err *err)
 	forward_report_columns(f);
 	f->session.tasks_planned = f->workers;
 	for (unsigned i = 0; rc == 0 && i < f->workers; i++)
-		rc = cmd_session_spawn(&f->session, "forward", ro_worker_run,
+		rc = cmd_session_spawn(&f->session, NULL, i, "forward", ro_worker_run,
 				       ro_router_worker(f->router, i), err);
 	if (rc == 0)
 		watch(f);
@@ -177,7 +177,7 @@ static int forward_main(struct forward *f, struct ho_err *err)
 	bool started = false;
 
 	ms_report_init(&f->report, "forward");
-	rc = cmd_session_open(&f->session, &f->common, err);
+	rc = cmd_session_open(&f->session, &f->common, "", CMD_REAL, err);
 	if (rc == 0)
 		rc = forward_own_open(f, err);
 	if (rc == 0)

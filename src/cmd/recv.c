@@ -142,8 +142,8 @@ static bool any_done(const struct recv *r)
 	return false;
 }
 
-/* Receivers see to the duration themselves, unless they wait for the capture's reader. In the lab who
- * sends ends first, at end_ns, so that nothing is left under way. */
+/* Receivers see to the duration themselves, unless they wait for the capture's reader. In the lab
+ * who sends ends first, at end_ns, so that nothing is left under way. */
 static void watch(struct recv *r, bool counting, uint64_t end_ns, struct tr_capture *capture)
 {
 	struct totals before, now;

@@ -245,8 +245,8 @@ int cmd_session_spawn(struct cmd_session *s, struct port *port, unsigned queue, 
 		attr.cpu = lab_live_cpu(s->lab, port, queue);
 	else if (s->tasks_planned <= ho_cpu_count())
 		attr.cpu = ho_cpu_nth(i);
-	s->task_rt[s->n_tasks] = port->rt;
-	return rt_spawn(port->rt, &attr, fn, arg, &s->task[s->n_tasks], err) < 0
+	s->task_rt[s->n_tasks] = port ? port->rt : s->rt;
+	return rt_spawn(s->task_rt[s->n_tasks], &attr, fn, arg, &s->task[s->n_tasks], err) < 0
 		       ? err->code
 		       : (s->n_tasks++, 0);
 }

@@ -56,8 +56,9 @@ struct cmd_session {
 };
 
 /*
- * `spec` is the command's first port. If it begins with "lab:", what the command does with it says
- * which of the scenario's ports are its own (lab/live.h). CMD_REAL: the command does not run there.
+ * `spec` is the command's first port, "" if it has many on the real clock. If it begins with
+ * "lab:", what the command does with it says which of the scenario's ports are its own
+ * (lab/live.h). CMD_REAL: the command does not run there.
  */
 enum cmd_lab_use { CMD_REAL, CMD_LAB_SENDS, CMD_LAB_RECEIVES };
 int cmd_session_open(struct cmd_session *session, const struct cmd_options *options,
@@ -81,8 +82,8 @@ int cmd_session_cache(struct cmd_session *session, struct pk_cache **out, struct
 /* Starts the ports, gives privileges up, waits for their links. -EINTR when interrupted. */
 int cmd_session_start(struct cmd_session *session, struct ho_err *err);
 
-/* Starts a task of a port's queue, on the port's executor, on the next CPU (of --cpu, or spread;
- * not pinned when there are fewer CPUs than planned tasks). */
+/* Starts a task of a port's queue (NULL: of several), on the port's executor, on the next CPU (of
+ * --cpu, or spread; not pinned when there are fewer CPUs than planned tasks). */
 int cmd_session_spawn(struct cmd_session *session, struct port *port, unsigned queue,
 		      const char *name, void (*fn)(void *arg), void *arg, struct ho_err *err);
 
