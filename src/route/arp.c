@@ -91,7 +91,7 @@ void ro_arp_input(struct ro_worker *w, struct ro_pkt *p, uint32_t l2_bytes)
 	bool probe, ours;
 
 	if (!w->own_stack) {
-		ro_drop(w, p, RO_DROP_LOCAL_KERNEL);
+		ro_to_host(w, p);
 		return;
 	}
 	if (!sound(p, a)) {

@@ -57,7 +57,7 @@
 	X(LOCAL_FRAGMENT, "local_fragment", "a fragment for the router: not put together")         \
 	X(LOCAL_PORT, "local_port", "UDP for the router: nobody listens")                          \
 	X(LOCAL_PROTO, "local_proto", "a protocol that the router does not have")                  \
-	X(LOCAL_KERNEL, "local_kernel", "for the host's own stack, which should have got it")
+	X(LOCAL_KERNEL, "local_kernel", "for the host's own stack, which could not be given it")
 
 enum ro_drop {
 #define RO_DROP_ENUM(id, name, text) RO_DROP_##id,

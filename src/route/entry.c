@@ -205,7 +205,7 @@ static int route_check(const struct ro_route *r, struct ho_err *err)
 	if (rc < 0)
 		return rc;
 	ro_addr_text(&r->dst.addr, text);
-	if (r->kind > RO_PROHIBIT)
+	if (r->kind > RO_HOST)
 		return ho_err_set(err, -EINVAL, "%s/%u: unknown kind of route %d", text, r->dst.len,
 				  (int)r->kind);
 	if (r->kind == RO_UNICAST ? !r->hops || r->hops > RO_HOPS_MAX : r->hops != 0)

@@ -170,7 +170,7 @@ void ro_hopset_build(struct ro_tables *t, struct ro_hopset *set)
 	static const uint8_t kind[] = {
 		[RO_LOCAL] = RO_NH_LOCAL,         [RO_BROADCAST] = RO_NH_BROADCAST,
 		[RO_BLACKHOLE] = RO_NH_BLACKHOLE, [RO_UNREACHABLE] = RO_NH_UNREACHABLE,
-		[RO_PROHIBIT] = RO_NH_PROHIBIT,
+		[RO_PROHIBIT] = RO_NH_PROHIBIT,   [RO_HOST] = RO_NH_HOST,
 	};
 	struct ro_nh nh = { 0 };
 

@@ -134,6 +134,10 @@ void ro_ip4_input(struct ro_worker *w, struct ro_pkt *p)
 	}
 	if ((p->ip[0] & 15) > 5 && !options_good(w, p))
 		return;
+	if (nh->kind == RO_NH_HOST) {
+		ro_to_host(w, p);
+		return;
+	}
 	if (nh->kind == RO_NH_LOCAL) {
 		ro_local4(w, p);
 		return;

@@ -187,7 +187,9 @@ void ro_ip6_input(struct ro_worker *w, struct ro_pkt *p)
 		local = our_group(p);
 	else
 		local = nh->kind == RO_NH_LOCAL;
-	if (!local)
+	if (nh->kind == RO_NH_HOST && !p->group)
+		ro_to_host(w, p);
+	else if (!local)
 		not_local(w, p, nh);
 	else if (p->group && nh->kind != RO_NH_MULTICAST)
 		ro_drop(w, p, RO_DROP_L2_BROADCAST);

@@ -12,7 +12,7 @@
  * addresses; the routes of the tables main and local, next hop objects included; neighbours.
  *
  * What is not ours. A route that leaves by another interface (the management network, a tunnel)
- * becomes RO_LOCAL: its packets go to the kernel, which forwards them as it always would. Of a
+ * becomes RO_HOST: its packets go to the kernel, which forwards them as it always would. Of a
  * route of several paths only those by our interfaces are used, if there are any. Routes for a
  * type of service or a source prefix and rules beyond the kernel's own are not followed; they are
  * counted, and said once.

@@ -213,7 +213,7 @@ static bool build(struct ro_kernel *k, const struct rib_route *r)
 		return false;
 	}
 	if (!to->hops) {
-		to->kind = g.blackholes && !g.elsewhere ? RO_BLACKHOLE : RO_LOCAL;
+		to->kind = g.blackholes && !g.elsewhere ? RO_BLACKHOLE : RO_HOST;
 		return true;
 	}
 	if (g.elsewhere && !k->said_mixed) {

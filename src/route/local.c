@@ -96,7 +96,7 @@ void ro_local4(struct ro_worker *w, struct ro_pkt *p)
 	uint8_t proto = p->ip[9];
 
 	if (!w->own_stack) {
-		ro_drop(w, p, RO_DROP_LOCAL_KERNEL);
+		ro_to_host(w, p);
 		return;
 	}
 	if (p->group) {
@@ -229,7 +229,7 @@ void ro_local6(struct ro_worker *w, struct ro_pkt *p)
 	bool unspecified = zero16(p->ip + 8);
 
 	if (!w->own_stack) {
-		ro_drop(w, p, RO_DROP_LOCAL_KERNEL);
+		ro_to_host(w, p);
 		return;
 	}
 	/* Only Neighbour Discovery has an excuse for no source (RFC 4291 2.5.2). */

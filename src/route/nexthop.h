@@ -33,6 +33,7 @@ enum ro_nh_kind {
 	RO_NH_BLACKHOLE,
 	RO_NH_UNREACHABLE,
 	RO_NH_PROHIBIT,
+	RO_NH_HOST,       /* the host's stack sends it on */
 	RO_NH_MARTIAN,    /* a destination that may not be on a wire */
 	RO_NH_MULTICAST,  /* not forwarded */
 	RO_NH_LINK_SCOPE, /* link-local: never leaves its link */

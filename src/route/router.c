@@ -41,6 +41,8 @@ static int make_worker(struct ro_router *r, unsigned i, struct ho_err *err)
 	w->index = i;
 	w->ports = c->ports;
 	w->own_stack = c->own_stack;
+	w->to_host = c->to_host;
+	w->to_host_arg = c->to_host_arg;
 	w->slow_only = c->slow_only;
 	w->hash = &r->hash;
 	w->orders = i == 0 ? r->orders : NULL;

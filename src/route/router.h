@@ -35,9 +35,17 @@ struct ro_router_config {
 	unsigned ports;
 	unsigned workers;
 	struct pk_cache *const *cache; /* of each worker; the queues are bound to it */
-	/* The router answers ARP, Neighbour Discovery and echo itself and sends ICMP; without it
-	 * what is for the host is the kernel's, and dropped as local_kernel when it comes here. */
+	/* The router answers ARP, Neighbour Discovery and echo itself; without it what is for the
+	 * host is the kernel's, and goes to to_host when it comes here. */
 	bool own_stack;
+	/*
+	 * Gives the host's stack the whole frames in these slots, which came in on a port; returns
+	 * how many frames it took. The slots stay the caller's. Called by each worker in its task.
+	 * What is not taken is dropped as local_kernel; so is all of it without the function.
+	 */
+	unsigned (*to_host)(void *arg, unsigned worker, unsigned port, struct pk_slot *slots,
+			    unsigned n);
+	void *to_host_arg;
 	bool slow_only;      /* no fast path: for tests that compare both */
 	uint32_t icmp_rate;  /* ICMP errors a second and worker; 0 = 1000, Linux's icmp_msgs_per_sec
 			      */

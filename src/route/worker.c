@@ -348,11 +348,14 @@ void ro_worker_housekeep(struct ro_worker *w)
 	obey(w);
 	if (ho_unlikely(w->holding))
 		ro_hold_look(w);
+	if (ho_unlikely(w->host.n))
+		ro_host_flush(w);
 	ro_flush(w);
 }
 
 void ro_worker_finish(struct ro_worker *w)
 {
+	ro_host_flush(w);
 	ro_hold_close(w);
 	ro_flush(w);
 }
@@ -387,6 +390,8 @@ static inline unsigned turn(struct ro_worker *w, bool *full)
 	}
 	if (w->touched)
 		ro_flush(w);
+	if (ho_unlikely(w->host.n))
+		ro_host_flush(w);
 	*full = bursts && got == bursts * PK_BURST;
 	if (*full && bursts > 1)
 		got = bursts * PK_BURST;

@@ -76,6 +76,13 @@ struct ro_order_queue {
 	struct ro_order order[RO_ORDERS];
 };
 
+/* Frames of one port that wait to be given to the host's stack. */
+#define RO_HOST_FRAMES 64
+struct ro_host {
+	unsigned port, n, frames;
+	struct pk_slot slot[RO_HOST_FRAMES + PK_FRAME_MAX_SLOTS];
+};
+
 struct ro_worker {
 	struct ro_view *view;
 	struct pk_arena *arena;
@@ -106,6 +113,10 @@ struct ro_worker {
 	struct ho_hist full_turn_ticks;
 	struct ro_out out[RO_PORTS_MAX];
 	struct ro_hold hold[RO_HOLD_NEIGHS];
+	unsigned (*to_host)(void *arg, unsigned worker, unsigned port, struct pk_slot *slots,
+			    unsigned n);
+	void *to_host_arg;
+	struct ro_host host;
 	uint8_t scratch[PK_FRAME_MAX_BYTES]; /* a frame in one piece */
 };
 
@@ -121,6 +132,13 @@ void ro_used(struct ro_worker *w, struct ro_pkt *p);
  * PK_FRAME_MAX_SLOTS. */
 bool ro_make(struct ro_worker *w, const void *ip, uint32_t bytes, uint8_t family,
 	     struct pk_slot *slots, struct ro_pkt *out);
+
+/* --- host.c --------------------------------------------------------------------------------- */
+
+/* It is for the host's own stack: the frame goes there as it came. */
+void ro_to_host(struct ro_worker *w, struct ro_pkt *p);
+/* What was gathered for it goes now. */
+void ro_host_flush(struct ro_worker *w);
 
 /* --- ip4.c, ip6.c, ip4_options.c ------------------------------------------------------------- */
 
