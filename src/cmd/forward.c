@@ -34,9 +34,11 @@ static error_t parse_forward(int key, char *arg, struct argp_state *state)
 		f->port_arg[f->port_args++] = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (!f->file) {
+		if (!f->file && f->port_args < 1) {
 			ho_err_set(f->err, -EINVAL,
-				   "forward needs -f FILE; docs/router.md says what is in it");
+				   "forward needs ports whose addresses and routes the kernel has, "
+				   "such as xdp:eth1 xdp:eth2, or -f FILE; docs/router.md explains "
+				   "both");
 			return EINVAL;
 		}
 		return 0;
@@ -106,6 +108,8 @@ static int make_router(struct forward *f, struct ho_err *err)
 		.workers = f->workers,
 		.cache = f->cache,
 		.own_stack = f->control->own_stack,
+		.to_host = f->control->to_host,
+		.to_host_arg = f,
 		.icmp_rate = f->icmp_rate,
 		.icmp_burst = f->icmp_burst,
 		.count = f->common.count,
@@ -179,7 +183,7 @@ static int forward_main(struct forward *f, struct ho_err *err)
 	ms_report_init(&f->report, "forward");
 	rc = cmd_session_open(&f->session, &f->common, "", CMD_REAL, err);
 	if (rc == 0)
-		rc = forward_own_open(f, err);
+		rc = f->file ? forward_own_open(f, err) : forward_kernel_open(f, err);
 	if (rc == 0)
 		rc = bind_queues(f, err);
 	if (rc == 0)
@@ -192,6 +196,12 @@ static int forward_main(struct forward *f, struct ho_err *err)
 	if (started) {
 		late_rc = cmd_session_stop(&f->session, &late);
 		forward_report_finish(f);
+	}
+	if (f->control && f->control->finish) {
+		int failed = f->control->finish(f, rc == 0 && late_rc == 0 ? &late : NULL);
+
+		if (late_rc == 0)
+			late_rc = failed;
 	}
 	ro_router_destroy(f->router);
 	cmd_session_close(&f->session, &f->report.buffers_missing);
@@ -218,8 +228,11 @@ int cmd_forward(int argc, char **argv, struct ho_err *err)
 		.options = forward_table,
 		.parser = parse_forward,
 		.args_doc = "[PORT...]",
-		.doc = "Routes IPv4 and IPv6 between ports, a task for each of their queues. Ports "
-		       "on the command line stand for those of the file, in its order.",
+		.doc = "Routes IPv4 and IPv6 between ports, a task for each of their queues. "
+		       "Without a file it follows the kernel: the addresses, routes and neighbours "
+		       "of xdp: and packet: ports. Ports on the command line stand for those of "
+		       "the "
+		       "file, in its order.",
 		.children = children,
 	};
 	struct forward *f = calloc(1, sizeof(*f));

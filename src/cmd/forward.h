@@ -17,10 +17,14 @@ struct forward;
 
 struct forward_control {
 	bool own_stack; /* see struct ro_router_config */
+	/* As there, with the struct forward; may be NULL. */
+	unsigned (*to_host)(void *forward, unsigned worker, unsigned port, struct pk_slot *slots,
+			    unsigned n);
 	int (*setup)(struct forward *f, struct ho_err *err);
-	/* More to wait for than signals and time: NULL = nothing. */
-	struct rt_event *(*event)(struct forward *f);
 	void (*poll)(struct forward *f, uint64_t now_ns);
+	/* The workers have ended, the router is still there: 0, or what the control plane failed
+	 * of. May be NULL. */
+	int (*finish)(struct forward *f, struct ho_err *err);
 	void (*teardown)(struct forward *f);
 	/* Its own keys and lines of the summary, when the router is gone; may be NULL. */
 	void (*json)(struct forward *f, json_t *object);
@@ -70,6 +74,9 @@ int forward_open(struct forward *f, const char *both, const char *receive, const
 /* forward_own.c: from a file, with the router's own ARP and Neighbour Discovery. Opens the ports.
  */
 int forward_own_open(struct forward *f, struct ho_err *err);
+
+/* forward_kernel.c: the kernel's tables are followed. Opens the ports of the command line. */
+int forward_kernel_open(struct forward *f, struct ho_err *err);
 
 /* forward_report.c */
 void forward_report_columns(struct forward *f);

@@ -217,7 +217,7 @@ static int wait_for_link(struct cmd_session *s, struct port *port, struct ho_err
 
 int cmd_session_start(struct cmd_session *s, struct ho_err *err)
 {
-	uint64_t keep = 0;
+	uint64_t keep = s->caps_keep;
 	int rc = 0;
 
 	for (unsigned i = 0; rc == 0 && i < s->n_ports; i++) {
@@ -226,7 +226,7 @@ int cmd_session_start(struct cmd_session *s, struct ho_err *err)
 	}
 	if (rc == 0)
 		rc = lx_caps_keep(keep, err);
-	for (unsigned i = 0; rc == 0 && i < s->n_ports; i++)
+	for (unsigned i = 0; rc == 0 && !s->links_may_be_down && i < s->n_ports; i++)
 		rc = wait_for_link(s, s->port[i], err);
 	return rc;
 }
@@ -264,14 +264,14 @@ double cmd_session_row_seconds(const struct cmd_session *s)
 
 bool cmd_session_wait(struct cmd_session *s, uint64_t deadline_ns)
 {
-	struct rt_event *events[] = { s->done_event, s->signal_event };
+	struct rt_event *events[] = { s->done_event, s->signal_event, s->also };
 	uint64_t until = HO_MIN(s->row_ns, deadline_ns);
 	int rc;
 
 	do {
 		uint64_t look = s->lab ? rt_now_ns(s->rt) + LAB_LOOK_NS : RT_FOREVER;
 
-		rc = rt_wait(s->rt, events, s->lab ? 1 : 2, HO_MIN(until, look));
+		rc = rt_wait(s->rt, events, s->lab ? 1 : s->also ? 3 : 2, HO_MIN(until, look));
 		look_at_signals(s);
 	} while (rc == -ETIMEDOUT && !s->interrupted && rt_now_ns(s->rt) < until);
 	return rc == -ETIMEDOUT && rt_now_ns(s->rt) >= s->row_ns;

@@ -73,6 +73,13 @@ const char *lx_driver_name(const char *name, char *buf, unsigned bytes)
 	return buf;
 }
 
+bool lx_strips_vlan_tags(const char *name)
+{
+	struct ethtool_value flags = { .cmd = ETHTOOL_GFLAGS };
+
+	return ask_ethtool(name, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN);
+}
+
 static bool ends_with(const char *text, const char *suffix)
 {
 	size_t n = strnlen(text, ETH_GSTRING_LEN), m = strlen(suffix);

@@ -32,6 +32,9 @@ uint32_t lx_xdp_features(unsigned ifindex);
  */
 bool lx_driver_stat_sum(const char *name, const char *suffix, uint64_t *out);
 
+/* Does it take VLAN tags off received frames (ethtool -K rxvlan)? XDP does not see them then. */
+bool lx_strips_vlan_tags(const char *name);
+
 /* The driver's name, "ixgbe"; "" if it has none. Returns buf. */
 const char *lx_driver_name(const char *name, char *buf, unsigned bytes);
 
