@@ -186,6 +186,8 @@ static int forward_main(struct forward *f, struct ho_err *err)
 		rc = f->file ? forward_own_open(f, err) : forward_kernel_open(f, err);
 	if (rc == 0)
 		rc = bind_queues(f, err);
+	if (rc == 0 && f->control->prepare)
+		rc = f->control->prepare(f, err);
 	if (rc == 0)
 		rc = cmd_session_start(&f->session, err);
 	if (rc == 0) {

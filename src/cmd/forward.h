@@ -3,6 +3,7 @@
  * holdoff forward: what its control planes (a file; the kernel) have in common.
  *
  *   read      the configuration, before anything is opened
+ *   prepare   what needs privileges that are given up when packets begin to flow
  *   setup     the tables filled, when the ports are open and the router is made
  *   poll      about every 10 ms while packets flow
  *   teardown  the workers have ended
@@ -20,6 +21,8 @@ struct forward_control {
 	/* As there, with the struct forward; may be NULL. */
 	unsigned (*to_host)(void *forward, unsigned worker, unsigned port, struct pk_slot *slots,
 			    unsigned n);
+	/* The number of workers is known, privileges are not given up yet. May be NULL. */
+	int (*prepare)(struct forward *f, struct ho_err *err);
 	int (*setup)(struct forward *f, struct ho_err *err);
 	void (*poll)(struct forward *f, uint64_t now_ns);
 	/* The workers have ended, the router is still there: 0, or what the control plane failed

@@ -125,6 +125,24 @@ static unsigned to_host(void *arg, unsigned worker, unsigned port, struct pk_slo
 	return frames;
 }
 
+static int prepare(struct forward *f, struct ho_err *err)
+{
+	struct kern *k = f->state;
+	bool any = false;
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < f->ports; i++) {
+		rc = port_host_attach(f->port[i].rx, &k->shared[i], err);
+		any = any || k->shared[i];
+	}
+	k->punt = calloc(f->workers, sizeof(k->punt[0]));
+	if (rc == 0 && !k->punt)
+		rc = ho_err_set(err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; rc == 0 && any && i < f->workers; i++)
+		rc = port_punt_create(f->session.arena, &k->punt[i], err);
+	return rc;
+}
+
 static int setup(struct forward *f, struct ho_err *err)
 {
 	struct kern *k = f->state;
@@ -133,23 +151,13 @@ static int setup(struct forward *f, struct ho_err *err)
 		.rt = f->session.rt, .tables = f->tables, .port = port, .ports = f->ports
 	};
 	struct ro_resolver resolver;
-	bool any = false;
-	int rc = 0;
+	int rc;
 
 	ro_kernel_resolver(&k->kernel, &resolver);
 	ro_tables_resolver(f->tables, &resolver);
-	for (unsigned i = 0; rc == 0 && i < f->ports; i++) {
+	for (unsigned i = 0; i < f->ports; i++)
 		port[i] = f->port[i].rx;
-		rc = port_host_attach(port[i], &k->shared[i], err);
-		any = any || k->shared[i];
-	}
-	k->punt = calloc(f->workers, sizeof(k->punt[0]));
-	if (rc == 0 && !k->punt)
-		rc = ho_err_set(err, -ENOMEM, "out of memory");
-	for (unsigned i = 0; rc == 0 && any && i < f->workers; i++)
-		rc = port_punt_create(f->session.arena, &k->punt[i], err);
-	if (rc == 0)
-		rc = ro_kernel_create(&config, &k->kernel, err);
+	rc = ro_kernel_create(&config, &k->kernel, err);
 	if (rc == 0)
 		rc = rt_event_from_fd(f->session.rt, ro_kernel_fd(k->kernel), &k->event, err);
 	if (rc < 0)
@@ -249,6 +257,7 @@ static void print(struct forward *f, FILE *out)
 static const struct forward_control kernel_control = {
 	.own_stack = false,
 	.to_host = to_host,
+	.prepare = prepare,
 	.setup = setup,
 	.poll = poll,
 	.finish = finish,
