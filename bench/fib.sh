@@ -42,7 +42,7 @@ for pc in $DPDK_PC; do
 	fi
 	cc -std=gnu17 -D_GNU_SOURCE -O3 -march=native -Isrc \
 		$(PKG_CONFIG_PATH=$path pkg-config --cflags "$package") -o "$bench_tmp/peer_fib" \
-		bench/peer_fib.c "$BUILD/libholdoff.a" -Wl,--no-as-needed -L"$ring" -lrte_mempool_ring \
+		bench/peer_fib.c "$BUILD/src/libholdoff.a" -Wl,--no-as-needed -L"$ring" -lrte_mempool_ring \
 		$libs $run $(pkg-config --libs liburcu-qsbr) -lm -lpthread
 	for family in $FAMILIES; do
 		routes=$([ "$family" = 4 ] && echo "${ROUTES4:-950000}" || echo "${ROUTES6:-200000}")

@@ -263,7 +263,7 @@ static struct rte_fib *make_fib(const char *name, enum rte_fib_dir24_8_nh_sz siz
 	struct rte_fib_conf conf = {
 		.type = RTE_FIB_DIR24_8,
 		.default_nh = 0,
-		.max_routes = (int)(routes * 2),
+		.max_routes = (int)routes + 1000,
 		.dir24_8 = { .nh_sz = size, .num_tbl8 = 32000 },
 	};
 
@@ -275,7 +275,7 @@ static struct rte_fib6 *make_fib6(const char *name, enum rte_fib_trie_nh_sz size
 	struct rte_fib6_conf conf = {
 		.type = RTE_FIB6_TRIE,
 		.default_nh = 0,
-		.max_routes = (int)(routes * 2),
+		.max_routes = (int)routes + 1000,
 		.trie = { .nh_sz = size, .num_tbl8 = size == RTE_FIB6_TRIE_2B ? 32000 : 400000 },
 	};
 
@@ -379,7 +379,7 @@ static void *make_holdoff(const struct bench *b, const char *level)
 
 static void bench4(struct bench *b)
 {
-	struct rte_lpm_config lpm_conf = { .max_rules = (uint32_t)b->n * 2, .number_tbl8s = 40000 };
+	struct rte_lpm_config lpm_conf = { .max_rules = (uint32_t)b->n + 1000, .number_tbl8s = 40000 };
 	struct rte_fib *fib2 = make_fib("fib2", RTE_FIB_DIR24_8_2B, b->n);
 	struct rte_fib *fib2v = make_fib("fib2v", RTE_FIB_DIR24_8_2B, b->n);
 	struct rte_fib *fib4v = make_fib("fib4v", RTE_FIB_DIR24_8_4B, b->n);
@@ -417,7 +417,7 @@ static void bench4(struct bench *b)
 
 static void bench6(struct bench *b)
 {
-	struct rte_lpm6_config lpm_conf = { .max_rules = (uint32_t)b->n * 2,
+	struct rte_lpm6_config lpm_conf = { .max_rules = (uint32_t)b->n + 1000,
 					    .number_tbl8s = 400000 };
 	struct rte_fib6 *fib4 = make_fib6("fib64", RTE_FIB6_TRIE_4B, b->n);
 	struct rte_fib6 *fib4v = make_fib6("fib64v", RTE_FIB6_TRIE_4B, b->n);

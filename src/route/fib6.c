@@ -8,8 +8,9 @@
 #include "packet/parse.h"
 #include "route/fib6_impl.h"
 
-#define ROOT_BYTES  (FIB6_ROOTS * sizeof(uint32_t))
-#define UPPER_BYTES (2 * FIB6_ROOTS * sizeof(uint32_t))
+#define ROOT_BYTES   (FIB6_ROOTS * sizeof(uint32_t))
+#define UPPER_BYTES  (2 * FIB6_ROOTS * sizeof(uint32_t))
+#define GLOBAL_BYTES (FIB6_GLOBALS * sizeof(uint32_t))
 
 int fib6_create(struct fib6 **out, const struct fib_config *cfg, struct ho_err *err)
 {
@@ -19,7 +20,8 @@ int fib6_create(struct fib6 **out, const struct fib_config *cfg, struct ho_err *
 		goto no_memory;
 	fib->root = fib_map(ROOT_BYTES);
 	fib->upper = fib_map(UPPER_BYTES);
-	if (!fib->root || !fib->upper ||
+	fib->global = fib_map(GLOBAL_BYTES);
+	if (!fib->root || !fib->upper || !fib->global ||
 	    fib_pool_init(&fib->nodes.blocks, 0, cfg ? cfg->reclaim : NULL) ||
 	    fib_pool_init(&fib->nodes.routes, 0, NULL))
 		goto no_memory;
@@ -40,6 +42,7 @@ void fib6_destroy(struct fib6 *fib)
 	fib_pool_exit(&fib->nodes.routes);
 	fib_unmap(fib->root, ROOT_BYTES);
 	fib_unmap(fib->upper, UPPER_BYTES);
+	fib_unmap(fib->global, GLOBAL_BYTES);
 	free(fib);
 }
 
@@ -75,6 +78,32 @@ static uint32_t cover_above(const struct fib6 *fib, uint32_t at)
 	return 0;
 }
 
+/* Brings `global` up to date where a route of len bits has changed something. */
+static void update_global(struct fib6 *fib, const uint8_t *addr, unsigned len)
+{
+	uint32_t first = pk_load32(addr) >> 8, n = 1, root = 1u << 21, entry;
+
+	if (len < 24) {
+		n = 1u << (24 - len);
+		first &= ~(n - 1);
+	}
+	/* Of what the route covers, the part in 2000::/3: /24s 2^21 to 2^22 - 1. */
+	if (first + n <= root || first >= 2 * root)
+		return;
+	if (n > root) {
+		first = root;
+		n = root;
+	}
+	for (uint32_t i = first; i < first + n; i++) {
+		entry = fib->root[i >> 8];
+		if (entry & FIB_CHILD)
+			entry = fib_node_entry(fib->nodes.blocks.base, entry & ~FIB_CHILD,
+					       i & 0xff);
+		if (fib->global[i - root] != entry)
+			__atomic_store_n(&fib->global[i - root], entry, __ATOMIC_RELEASE);
+	}
+}
+
 int fib6_set(struct fib6 *fib, const uint8_t addr[16], unsigned len, uint32_t nh,
 	     struct ho_err *err)
 {
@@ -102,6 +131,7 @@ int fib6_set(struct fib6 *fib, const uint8_t addr[16], unsigned len, uint32_t nh
 			__atomic_store_n(entry, now, __ATOMIC_RELEASE);
 	}
 	fib->count += added;
+	update_global(fib, addr, len);
 	fib_pool_commit(&fib->nodes.blocks);
 	return 0;
 }
@@ -130,6 +160,7 @@ int fib6_del(struct fib6 *fib, const uint8_t addr[16], unsigned len)
 			__atomic_store_n(entry, now, __ATOMIC_RELEASE);
 	}
 	fib->count--;
+	update_global(fib, addr, len);
 	fib_pool_commit(&fib->nodes.blocks);
 	fib_pool_commit(&fib->nodes.routes);
 	return 0;
@@ -147,9 +178,7 @@ uint32_t fib6_get(const struct fib6 *fib, const uint8_t addr[16], unsigned len)
 
 uint32_t fib6_lookup(const struct fib6 *fib, const uint8_t addr[16])
 {
-	uint32_t entry = __atomic_load_n(&fib->root[pk_load16(addr)], __ATOMIC_ACQUIRE);
-
-	return fib_node_lookup(fib->nodes.blocks.base, entry, addr + 2);
+	return fib_node_lookup(fib->nodes.blocks.base, fib6_entry(fib, pk_load32(addr)), addr + 3);
 }
 
 void fib6_lookup_bulk(const struct fib6 *fib, const struct fib6_addr *addrs, uint32_t *nh,
@@ -197,6 +226,6 @@ size_t fib6_count(const struct fib6 *fib)
 
 size_t fib6_memory_bytes(const struct fib6 *fib)
 {
-	return sizeof(*fib) + ROOT_BYTES + UPPER_BYTES + fib_pool_bytes(&fib->nodes.blocks) +
-	       fib_pool_bytes(&fib->nodes.routes);
+	return sizeof(*fib) + ROOT_BYTES + UPPER_BYTES + GLOBAL_BYTES +
+	       fib_pool_bytes(&fib->nodes.blocks) + fib_pool_bytes(&fib->nodes.routes);
 }

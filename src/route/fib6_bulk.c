@@ -47,14 +47,13 @@ static inline __attribute__((always_inline)) void bulk(const struct fib6 *fib,
 		unsigned group = HO_MIN(n - done, (unsigned)GROUP), active = 0;
 
 		for (unsigned i = 0; i < group; i++) {
-			uint32_t entry = __atomic_load_n(&fib->root[pk_load16(addrs[i].byte)],
-							 __ATOMIC_ACQUIRE);
+			uint32_t entry = fib6_entry(fib, pk_load32(addrs[i].byte));
 
 			nh[i] = entry;
 			list[active] = (uint8_t)i;
 			active += entry >> 31;
 		}
-		for (unsigned level = 2; active; level++)
+		for (unsigned level = 3; active; level++)
 			active = step(base, addrs, nh, list, active, level);
 	}
 }
@@ -135,6 +134,26 @@ TARGET512 static inline __m512i step_512(const uint32_t *base, __m512i entry, __
 					   base + FIB_BLOCK_ENTRY, 4);
 }
 
+/* fib6_entry of 16 addresses. */
+TARGET512 static inline __m512i entries_512(const struct fib6 *fib, __m512i first)
+{
+	__mmask16 global =
+		_mm512_cmpeq_epi32_mask(_mm512_srli_epi32(first, 29), _mm512_set1_epi32(1));
+	__m512i slot = _mm512_srli_epi32(first, 8), entry;
+
+	entry = _mm512_mask_i32gather_epi32(
+		_mm512_setzero_si512(), global,
+		_mm512_and_si512(slot, _mm512_set1_epi32(FIB6_GLOBALS - 1)), fib->global, 4);
+	if (ho_unlikely(global != 0xffff)) {
+		entry = _mm512_mask_i32gather_epi32(entry, (__mmask16)~global,
+						    _mm512_srli_epi32(first, 16), fib->root, 4);
+		entry = step_512(fib->nodes.blocks.base, entry,
+				 _mm512_and_si512(slot, _mm512_set1_epi32(0xff)),
+				 _mm512_movepi32_mask(entry) & (__mmask16)~global);
+	}
+	return entry;
+}
+
 TARGET512 static void bulk_avx512(const struct fib6 *fib, const struct fib6_addr *addrs,
 				  uint32_t *nh, unsigned n)
 {
@@ -146,11 +165,10 @@ TARGET512 static void bulk_avx512(const struct fib6 *fib, const struct fib6_addr
 
 		for (unsigned v = 0; v < vectors; v++) {
 			load_words(addrs + v * LANES, &first[v], &second[v]);
-			entry[v] = _mm512_i32gather_epi32(_mm512_srli_epi32(first[v], 16),
-							  fib->root, 4);
+			entry[v] = entries_512(fib, first[v]);
 		}
-		/* Bytes 2 to 7; few routes are longer than /64. */
-		for (unsigned level = 2; level < 8; level++) {
+		/* Bytes 3 to 7; few routes are longer than /64. */
+		for (unsigned level = 3; level < 8; level++) {
 			unsigned shift = 24 - level % 4 * 8;
 
 			active = 0;
