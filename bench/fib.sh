@@ -24,6 +24,7 @@ bench_need cc pkg-config
 bench_huge_pages $((MEMORY / 2))
 bench_machine
 
+found=0
 for pc in $DPDK_PC; do
 	path=${PKG_CONFIG_PATH:-} package=libdpdk
 	if [ "$pc" != system ]; then
@@ -31,6 +32,7 @@ for pc in $DPDK_PC; do
 		[ -e "$pc/libdpdk-uninstalled.pc" ] && package=libdpdk-uninstalled
 	fi
 	PKG_CONFIG_PATH=$path pkg-config --exists "$package" || { echo "no DPDK by $pc"; continue; }
+	found=1
 	echo "DPDK $(PKG_CONFIG_PATH=$path pkg-config --modversion "$package") by $pc"
 	libs=$(PKG_CONFIG_PATH=$path pkg-config --libs "$package")
 	# The ring of memory pools is a plug-in that nothing refers to.
@@ -55,3 +57,4 @@ for pc in $DPDK_PC; do
 		}
 	done
 done
+[ "$found" = 1 ] || { echo "skipped: no DPDK to compare with"; exit 77; }

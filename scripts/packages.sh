@@ -9,7 +9,7 @@ build="gcc meson ninja-build pkg-config clang llvm bpftool clang-format libbpf-d
 test="libclang-rt-14-dev iproute2 iputils-ping ethtool tcpdump tshark python3-scapy iperf3 jq
       procps traceroute mtr-tiny frr dpdk mandoc git sysstat curl
       qemu-system-x86 ipxe-qemu busybox-static cpio kmod chromium"
-bench="dpdk netsniff-ng valgrind linux-perf iproute2 jq procps"
+bench="dpdk libdpdk-dev netsniff-ng valgrind linux-perf iproute2 jq procps"
 
 wanted=""
 for group in "$@"; do

@@ -11,7 +11,8 @@
  * CPU has the loads of several groups under way at once; whether one of the answers is a node is
  * asked once a group, since such routes are rare and the branch would be guessed wrong.
  */
-#define GROUP 16
+#define GROUP   16u
+#define VECTORS 4u /* of 16 addresses, whose loads are under way together */
 
 static void finish(const uint32_t *base, const uint32_t *addrs, uint32_t *nh, unsigned n)
 {
@@ -69,22 +70,31 @@ bulk_avx512(const struct fib4 *fib, const uint32_t *addrs, uint32_t *nh, unsigne
 	const __m512i slots = _mm512_set1_epi32(31);
 	unsigned i = 0;
 
-	for (; i + GROUP <= n; i += GROUP) {
-		__m512i a = _mm512_loadu_si512(addrs + i);
-		__m512i index = _mm512_srli_epi32(a, 32 - FIB4_ROOT_BITS);
-		__m512i first = _mm512_i32gather_epi64(_mm512_castsi512_si256(index), root, 8);
-		__m512i second =
-			_mm512_i32gather_epi64(_mm512_extracti64x4_epi64(index, 1), root, 8);
-		__m512i bits = _mm512_permutex2var_epi32(first, low, second);
-		__m512i at = _mm512_permutex2var_epi32(first, high, second);
-		__m512i shift = _mm512_andnot_si512(_mm512_srli_epi32(a, 8), slots);
-		__m512i answer;
+	while (i + GROUP <= n) {
+		unsigned vectors = (n - i) / GROUP < VECTORS ? (n - i) / GROUP : VECTORS;
+		__m512i a[VECTORS], first[VECTORS], second[VECTORS];
 
-		at = _mm512_add_epi32(at, _mm512_popcnt_epi32(_mm512_sllv_epi32(bits, shift)));
-		answer = _mm512_i32gather_epi32(at, base, 4);
-		_mm512_storeu_si512(nh + i, answer);
-		if (_mm512_movepi32_mask(answer))
-			finish(base, addrs + i, nh + i, GROUP);
+		for (unsigned v = 0; v < vectors; v++) {
+			__m512i index;
+
+			a[v] = _mm512_loadu_si512(addrs + i + v * GROUP);
+			index = _mm512_srli_epi32(a[v], 32 - FIB4_ROOT_BITS);
+			first[v] = _mm512_i32gather_epi64(_mm512_castsi512_si256(index), root, 8);
+			second[v] = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64(index, 1),
+							   root, 8);
+		}
+		for (unsigned v = 0; v < vectors; v++, i += GROUP) {
+			__m512i bits = _mm512_permutex2var_epi32(first[v], low, second[v]);
+			__m512i at = _mm512_permutex2var_epi32(first[v], high, second[v]);
+			__m512i shift = _mm512_andnot_si512(_mm512_srli_epi32(a[v], 8), slots);
+			__m512i answer;
+
+			bits = _mm512_popcnt_epi32(_mm512_sllv_epi32(bits, shift));
+			answer = _mm512_i32gather_epi32(_mm512_add_epi32(at, bits), base, 4);
+			_mm512_storeu_si512(nh + i, answer);
+			if (_mm512_movepi32_mask(answer))
+				finish(base, addrs + i, nh + i, GROUP);
+		}
 	}
 	if (i < n)
 		bulk_popcnt(fib, addrs + i, nh + i, n - i);
