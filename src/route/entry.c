@@ -283,7 +283,8 @@ int ro_route_set(struct ro_tables *t, const struct ro_route *route, struct ho_er
 		ro_hopset_put(t, set);
 		return rc;
 	}
-	if (e->nh != nh_before)
+	/* Of a host the FIB may have the neighbour's own route, whatever this one says. */
+	if (e->nh != nh_before || dst->len == ro_bits(dst->addr.family))
 		ro_neighs_covered(t, dst->addr.family, dst->addr.byte, dst->len);
 	ro_hopset_put(t, old);
 	ro_reclaim_some(t);
@@ -304,7 +305,7 @@ static void route_drop(struct ro_tables *t, struct ro_entry *e, struct ro_rt **l
 		ro_hopset_put(t, r->set);
 	free(r);
 	e = ro_entry_find(t, family, addr, len);
-	if (!e || e->nh != nh_before)
+	if (!e || e->nh != nh_before || len == ro_bits(family))
 		ro_neighs_covered(t, family, addr, len);
 	ro_reclaim_some(t);
 }

@@ -237,11 +237,16 @@ static void own_filter(struct ro_tables *t)
 			const struct ro_addr *addr = &i->addr[a].addr;
 			uint32_t word;
 
-			memcpy(&word, addr->byte, sizeof(word));
-			if (addr->family == RO_IPV4)
-				own_bit(own->v4, ro_own_bit4(word));
-			else
+			if (addr->family == RO_IPV6) {
 				own_bit(own->v6, ro_own_bit6(addr->byte));
+				continue;
+			}
+			/* Its link's broadcast address is no source either. */
+			memcpy(&word, addr->byte, sizeof(word));
+			own_bit(own->v4, ro_own_bit4(word));
+			if (i->addr[a].len < 31)
+				own_bit(own->v4,
+					ro_own_bit4(word | htonl(0xffffffffu >> i->addr[a].len)));
 		}
 	}
 	RO_RCU_SET(t->view.own, own);
@@ -260,6 +265,8 @@ static void use(struct ro_tables *t, uint8_t family, const uint8_t *addr, bool b
 	else
 		e->local = (uint16_t)(e->local + by);
 	ro_entry_publish(t, e, NULL);
+	/* A neighbour may have had this address all the time. */
+	ro_neighs_covered(t, family, addr, ro_bits(family));
 }
 
 /*

@@ -128,7 +128,7 @@ struct ro_view;
 /* The view of workers on the tables; part of struct ro_tables, lives as long. */
 #define RO_NEIGH_BUCKETS 4096
 #define RO_OWN_WORDS     64
-struct ro_own { /* Bloom filters of the router's own addresses: cheap "surely not" */
+struct ro_own { /* Bloom filters of own addresses and broadcasts: cheap "surely not" */
 	uint64_t v4[RO_OWN_WORDS], v6[RO_OWN_WORDS];
 };
 
