@@ -9,7 +9,7 @@ shift $(( $# > 0 ? 1 : 0 ))
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=${BUILD:-$top/build-fuzz}
 targets=("$@")
-[ $# -gt 0 ] || targets=(parse spec replay port_pcap port_memif rtnl)
+[ $# -gt 0 ] || targets=(parse spec replay port_pcap port_memif rtnl forward)
 
 command -v clang >/dev/null || { echo "fuzzing needs clang: apt-get install clang" >&2; exit 2; }
 if [ ! -d "$build" ]; then
