@@ -2,7 +2,7 @@
 /*
  * The forwarding tables against the definition of longest-prefix match, under random operations.
  *
- *   HOLDOFF_FIB_OPS   operations of each random test (50000)
+ *   HOLDOFF_FIB_OPS   operations of each random test (25000)
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static unsigned operations(void)
 {
 	const char *env = getenv("HOLDOFF_FIB_OPS");
 
-	return env ? (unsigned)strtoul(env, NULL, 0) : 50000;
+	return env ? (unsigned)strtoul(env, NULL, 0) : 25000;
 }
 
 /* Keys that share beginnings, so that prefixes nest and nodes fill. */
