@@ -8,10 +8,9 @@
 
 #define HO_CACHE_LINE 64 /* bytes; every x86-64 and most arm64 */
 
-#define ho_likely(x)    __builtin_expect(!!(x), 1)
-#define ho_unlikely(x)  __builtin_expect(!!(x), 0)
-#define ho_prefetch(p)  __builtin_prefetch(p)
-#define ho_prefetchw(p) __builtin_prefetch(p, 1)
+#define ho_likely(x)   __builtin_expect(!!(x), 1)
+#define ho_unlikely(x) __builtin_expect(!!(x), 0)
+#define ho_prefetch(p) __builtin_prefetch(p)
 
 #define HO_ARRAY_LEN(a)                    (sizeof(a) / sizeof((a)[0]))
 #define HO_ALIGN_UP(x, a)                  (((x) + (a)-1) / (a) * (a))
@@ -28,6 +27,20 @@
 		__auto_type ho_b_##n = (b);                 \
 		ho_a_##n op ho_b_##n ? ho_a_##n : ho_b_##n; \
 	})
+
+/*
+ * Fetches a line that will be written: other CPUs lose it now and not when the store has to wait
+ * for it. The compiler would make a prefetch for reading of it, because the oldest CPUs of x86-64
+ * have no other; to those this instruction does nothing.
+ */
+static inline void ho_prefetchw(const void *p)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
 
 /*
  * A counter has one writer and any readers. The relaxed store compiles to the plain add that a

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/cpu.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +33,18 @@ const char *ho_simd_name(enum ho_simd level)
 	static const char *const names[] = { "scalar", "avx2", "avx512" };
 
 	return names[level];
+}
+
+bool ho_cpu_flushes(void)
+{
+#if defined(__x86_64__)
+	unsigned a, b, c, d;
+
+	/* CPUID leaf 7, EBX bit 23: Intel's manual, volume 2, CPUID. */
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 23 & 1;
+#else
+	return false;
+#endif
 }
 
 static bool usable_set(cpu_set_t *set)

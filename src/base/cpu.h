@@ -20,6 +20,9 @@ enum ho_simd {
 enum ho_simd ho_simd_level(void);
 const char *ho_simd_name(enum ho_simd level);
 
+/* Has this CPU the instruction CLFLUSHOPT, which puts a line out of all caches without waiting? */
+bool ho_cpu_flushes(void);
+
 /* CPUs that this process may run on. */
 unsigned ho_cpu_count(void);
 bool ho_cpu_usable(int cpu);

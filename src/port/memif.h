@@ -20,6 +20,7 @@
 #include <sys/un.h>
 
 #include "port/memif_chan.h"
+#include "port/memif_tune.h"
 #include "port/port.h"
 
 struct memif_hub;
@@ -42,19 +43,31 @@ struct memif_port {
 	struct memif_port *next;
 };
 
+/* Where a frame of one descriptor lies. */
+struct memif_source {
+	const uint8_t *from;
+	uint32_t len;
+};
+
 struct memif_rxq {
 	struct port_rxq base;
 	struct memif_conn *conn; /* that it works with; NULL = none */
 	struct memif_ring *ring; /* NULL = the peer gave this queue no ring */
 	uint32_t size, mask;
 	uint16_t next; /* descriptor to be read next */
+	uint16_t seen; /* the peer's index when it was last read and checked */
 	uint16_t fill; /* client: empty buffers are put up to here */
 	uint16_t end;  /* once withdrawn: there are no more frames from here on */
 	bool withdrawn;
-	bool broken;            /* indices were impossible: the ring is not looked at any more */
-	uint8_t *area;          /* client, copying: buffer of descriptor 0 */
-	uint32_t stride;        /* client, copying: to the next buffer */
-	uint32_t *bufs;         /* client, zero copy: the arena buffer of each descriptor */
+	bool broken;     /* indices were impossible: the ring is not looked at any more */
+	bool flushes;    /* lines that were read go out of the caches: memif_copy.h */
+	uint8_t *area;   /* client, copying: buffer of descriptor 0 */
+	uint32_t stride; /* client, copying: to the next buffer */
+	uint32_t *bufs;  /* client, zero copy: the arena buffer of each descriptor */
+	/* Copying: frames from q->next on that were checked and are being fetched: plan[at..end).
+	 */
+	struct memif_source plan[PK_BURST];
+	unsigned plan_at, plan_end;
 	int epfd;               /* readable when the peer or the control task signals */
 	int kick_fd;            /* the control task's */
 	struct rt_event *event; /* of epfd */
@@ -76,7 +89,9 @@ struct memif_txq {
 	uint16_t limit;  /* server: there are empty buffers up to here */
 	uint16_t widest; /* server: most empty buffers ever seen */
 	bool broken;
+	bool flushes; /* the CPU can */
 	int event_fd;
+	struct memif_tune tune;
 	struct memif_sent total;     /* client: of all accepted on this connection */
 	struct memif_sent completed; /* client: of these, counted */
 	struct memif_sent *sent;     /* client: per descriptor */

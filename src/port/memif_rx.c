@@ -59,25 +59,30 @@ static void impossible(struct memif_rxq *q)
 	memif_ctrl_broken(memif_port_of(q->base.port), q->conn);
 }
 
-/* Frames' descriptors that wait from q->next on. */
-static uint32_t rx_ready(struct memif_rxq *q)
+/* Descriptors of frames that wait from q->next on. The peer's index is read again, which takes a
+ * cache line from it, only when fewer than `want` are known of. */
+static uint32_t rx_ready(struct memif_rxq *q, uint32_t want)
 {
-	uint16_t end, ready;
+	uint16_t seen, ready, limit;
 
 	if (ho_unlikely(!q->ring || q->broken))
 		return 0;
 	if (ho_unlikely(q->withdrawn))
 		return (uint16_t)(q->end - q->next);
+	ready = (uint16_t)(q->seen - q->next);
+	if (ready >= want)
+		return ready;
 	if (q->conn->client) {
-		end = __atomic_load_n(&q->ring->tail, __ATOMIC_ACQUIRE);
-		ready = (uint16_t)(end - q->next);
-		if (ho_likely(ready <= (uint16_t)(q->fill - q->next)))
-			return ready;
+		seen = __atomic_load_n(&q->ring->tail, __ATOMIC_ACQUIRE);
+		limit = (uint16_t)(q->fill - q->next);
 	} else {
-		end = __atomic_load_n(&q->ring->head, __ATOMIC_ACQUIRE);
-		ready = (uint16_t)(end - q->next);
-		if (ho_likely(ready <= q->size))
-			return ready;
+		seen = __atomic_load_n(&q->ring->head, __ATOMIC_ACQUIRE);
+		limit = (uint16_t)q->size;
+	}
+	ready = (uint16_t)(seen - q->next);
+	if (ho_likely(ready <= limit)) {
+		q->seen = seen;
+		return ready;
 	}
 	impossible(q);
 	return 0;
@@ -137,7 +142,7 @@ void memif_rxq_detach(struct memif_rxq *q)
 
 	if (!q->conn)
 		return;
-	ready = rx_ready(q);
+	ready = rx_ready(q, UINT16_MAX);
 	for (uint32_t i = 0; i < ready; i++)
 		frames += !(q->ring->desc[(q->next + i) & q->mask].flags & MEMIF_DESC_NEXT);
 	port_drop(&q->base.ctr, PORT_DROP_RX_CLOSED, frames);
@@ -159,7 +164,8 @@ static void attach(struct memif_rxq *q)
 	struct memif_lane *lane;
 
 	q->conn = conn;
-	q->next = q->fill = 0;
+	q->next = q->seen = q->fill = 0;
+	q->plan_at = q->plan_end = 0;
 	q->withdrawn = q->broken = false;
 	if (!conn || q->base.index >= conn->n_rx)
 		return;
@@ -188,7 +194,7 @@ static bool change_over(struct memif_rxq *q)
 {
 	if (q->conn && !q->withdrawn) {
 		/* Fixed now: a peer that goes on writing cannot keep us here. */
-		q->end = (uint16_t)(q->next + rx_ready(q));
+		q->end = (uint16_t)(q->next + rx_ready(q, UINT16_MAX));
 		q->withdrawn = true;
 	}
 	if (q->conn && !q->broken && q->ring && q->end != q->next)
@@ -214,19 +220,6 @@ static inline const uint8_t *source(const struct memif_rxq *q, uint32_t index,
 	if (ho_unlikely((uint64_t)d->offset + d->length > r->bytes))
 		return NULL;
 	return r->addr + d->offset;
-}
-
-/* Reads a descriptor once. */
-static inline struct memif_desc read_desc(const struct memif_rxq *q, uint32_t index)
-{
-	const struct memif_desc *d = &q->ring->desc[index];
-	uint64_t words[2];
-	struct memif_desc copy;
-
-	words[0] = __atomic_load_n((const uint64_t *)(const void *)d, __ATOMIC_RELAXED);
-	words[1] = __atomic_load_n((const uint64_t *)(const void *)d + 1, __ATOMIC_RELAXED);
-	memcpy(&copy, words, sizeof(copy));
-	return copy;
 }
 
 /* Appends the bytes of one descriptor to a frame under construction. Returns false when buffers or
@@ -275,7 +268,7 @@ static __attribute__((noinline)) uint32_t rx_frame(struct memif_rxq *q, uint32_t
 	*n = 0;
 	while (used < ready && !done) {
 		uint32_t index = (q->next + used++) & q->mask;
-		struct memif_desc d = read_desc(q, index);
+		struct memif_desc d = memif_read_desc(&q->ring->desc[index]);
 		const uint8_t *from = source(q, index, &d, q->conn->client);
 
 		done = !(d.flags & MEMIF_DESC_NEXT);
@@ -308,65 +301,74 @@ wait:
 	return 0;
 }
 
-/* The descriptors from q->next on that are frames of one descriptor and fit one buffer: their
- * sources and lengths, at most `want`. */
-static inline unsigned plan(struct memif_rxq *q, unsigned want, const uint8_t **src, uint32_t *len,
-			    bool client)
+/*
+ * Looks at the descriptors from q->next on: those that are frames of one descriptor and fit one
+ * buffer are put into the plan, and their bytes begin to come.
+ */
+static inline void make_plan(struct memif_rxq *q, uint32_t ready, bool client)
 {
 	const uint32_t room = q->base.arena->stride_bytes - PK_HEADROOM_BYTES;
-	unsigned i;
+	const uint32_t want = HO_MIN(ready, (uint32_t)PK_BURST);
+	uint32_t i;
 
 	for (i = 0; i < want; i++) {
 		uint32_t index = (q->next + i) & q->mask;
-		struct memif_desc d = read_desc(q, index);
+		struct memif_desc d = memif_read_desc(&q->ring->desc[index]);
+		const uint8_t *from = source(q, index, &d, client);
 
-		src[i] = source(q, index, &d, client);
-		len[i] = d.length;
-		if (ho_unlikely(!src[i] || (d.flags & MEMIF_DESC_NEXT) || d.length - 1 >= room))
+		if (ho_unlikely(!from || (d.flags & MEMIF_DESC_NEXT) || d.length - 1 >= room))
 			break;
-		ho_prefetch(src[i]);
+		q->plan[i] = (struct memif_source){ from, d.length };
+		ho_prefetch(from);
 	}
-	return i;
+	q->plan_at = 0;
+	q->plan_end = i;
 }
 
+/*
+ * The next burst is planned when this one has been copied: its bytes are fetched while the user
+ * works on this one.
+ */
 static inline __attribute__((always_inline)) unsigned rx_copy(struct memif_rxq *q,
 							      struct pk_slot *slots, unsigned n,
 							      uint32_t ready, bool client)
 {
-	const uint8_t *src[PK_BURST];
-	uint32_t len[PK_BURST], bufs[PK_BURST];
 	uint64_t bytes = 0, frames = 0;
+	uint32_t bufs[PK_BURST];
 	unsigned made = 0;
 
-	ho_prefetch(&q->ring->desc[(q->next + DESC_AHEAD) & q->mask]);
+	if (q->plan_at == q->plan_end)
+		make_plan(q, ready, client);
 	while (made < n && ready) {
-		unsigned want = HO_MIN(HO_MIN(n - made, ready), (unsigned)PK_BURST), more;
-		unsigned k = plan(q, want, src, len, client);
+		const struct memif_source *plan = q->plan + q->plan_at;
+		unsigned k = HO_MIN(n - made, q->plan_end - q->plan_at), used = 0, more;
 
 		k = pk_alloc(q->base.cache, bufs, k);
 		for (unsigned i = 0; i < k; i++) {
 			struct pk_slot s = { .buf = bufs[i],
 					     .off = PK_HEADROOM_BYTES,
-					     .len = (uint16_t)len[i] };
+					     .len = (uint16_t)plan[i].len };
 
-			memif_copy(pk_data(q->base.arena, &s), src[i], len[i]);
+			memif_copy(pk_data(q->base.arena, &s), plan[i].from, plan[i].len);
 			slots[made + i] = s;
-			bytes += len[i];
+			bytes += plan[i].len;
 		}
+		q->plan_at += k;
 		made += k;
 		frames += k;
-		ready -= k;
-		q->next = (uint16_t)(q->next + k);
-		if (ho_likely(k == want))
-			continue;
-		want = rx_frame(q, ready, slots + made, n - made, &more);
-		if (!want)
-			break;
-		ready -= want;
-		q->next = (uint16_t)(q->next + want);
-		frames += more != 0;
-		bytes += more ? pk_frame_bytes(slots + made, more) : 0;
-		made += more;
+		if (ho_unlikely(!k)) {
+			used = rx_frame(q, ready, slots + made, n - made, &more);
+			if (!used)
+				break;
+			q->plan_at = q->plan_end = 0;
+			frames += more != 0;
+			bytes += more ? pk_frame_bytes(slots + made, more) : 0;
+			made += more;
+		}
+		ready -= k + used;
+		q->next = (uint16_t)(q->next + k + used);
+		if (q->plan_at == q->plan_end && ready)
+			make_plan(q, ready, client);
 	}
 	port_count(&q->base.ctr, frames, bytes);
 	return made;
@@ -397,7 +399,7 @@ static unsigned rx_zero_copy(struct memif_rxq *q, struct pk_slot *slots, unsigne
 		/* A chain longer than any frame is walked to its end to be dropped. */
 		while (more && used < ready && (used < max || max >= PK_FRAME_MAX_SLOTS)) {
 			uint32_t index = (q->next + used) & q->mask;
-			struct memif_desc d = read_desc(q, index);
+			struct memif_desc d = memif_read_desc(&q->ring->desc[index]);
 
 			more = d.flags & MEMIF_DESC_NEXT;
 			bad |= d.length - 1 >= room;
@@ -445,7 +447,7 @@ unsigned memif_rx(struct port_rxq *base, struct pk_slot *slots, unsigned n)
 	if (ho_unlikely(__atomic_load_n(&port->conn, __ATOMIC_RELAXED) != q->conn) &&
 	    !change_over(q))
 		return 0;
-	ready = rx_ready(q);
+	ready = rx_ready(q, n);
 	if (!ready) {
 		/* The pool was empty when buffers should have been offered: try again. */
 		if (q->ring && q->conn->client && !q->withdrawn &&
@@ -490,7 +492,7 @@ bool memif_arm(struct port_rxq *base)
 		ho_ctr_add(&base->ctr.wakeups, 1);
 	mask_interrupt(q, false);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(&port->conn, __ATOMIC_RELAXED) != q->conn || rx_ready(q) != 0;
+	return __atomic_load_n(&port->conn, __ATOMIC_RELAXED) != q->conn || rx_ready(q, 1) != 0;
 }
 
 void memif_disarm(struct port_rxq *base)

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "port/memif.h"
 #include "port/memif_copy.h"
 
@@ -32,6 +33,24 @@ static void impossible(struct memif_txq *q)
 {
 	q->broken = true;
 	memif_ctrl_broken(memif_port_of(q->base.port), q->conn);
+}
+
+/*
+ * Client, zero copy: the server has read these frames, and has their lines. Whoever gets the
+ * buffers next will write to them, so the lines are put out of all caches as long as streaming is
+ * faster.
+ */
+static void flush_taken(const struct memif_txq *q, uint16_t tail)
+{
+	const struct pk_arena *arena = q->base.arena;
+
+	for (uint16_t i = q->done; i != tail; i++) {
+		uint32_t bytes = q->sent[i & q->mask].bytes - q->sent[(i - 1u) & q->mask].bytes;
+
+		/* Where a frame usually begins; a first line is never fewer than one. */
+		memif_flush(pk_buffer(arena, q->where[i & q->mask]) + PK_HEADROOM_BYTES,
+			    HO_MIN(bytes, arena->stride_bytes - PK_HEADROOM_BYTES));
+	}
 }
 
 /* Client: counts what the server has taken, and takes zero-copy buffers back. */
@@ -49,6 +68,8 @@ static void complete(struct memif_txq *q)
 	}
 	port_count(&q->base.ctr, s->frames - q->completed.frames, s->bytes - q->completed.bytes);
 	q->completed = *s;
+	if (q->conn->zero_copy && q->flushes && q->tune.stream)
+		flush_taken(q, tail);
 	while (q->conn->zero_copy && n) {
 		uint32_t at = q->done & q->mask;
 		uint32_t part = HO_MIN((uint32_t)n, q->size - at);
@@ -89,6 +110,8 @@ static void attach(struct memif_txq *q)
 	q->next = q->done = q->limit = q->widest = 0;
 	q->at = 0;
 	q->broken = false;
+	q->flushes = ho_cpu_flushes();
+	memif_tune_init(&q->tune);
 	q->total = q->completed = (struct memif_sent){ 0 };
 	if (!conn || q->base.index >= conn->n_tx)
 		return;
@@ -121,17 +144,45 @@ static void kick(struct memif_txq *q)
 		ho_ctr_add(&q->base.ctr.kicks, 1);
 }
 
+static inline void put_desc(struct memif_desc *to, const struct memif_desc *d, bool stream)
+{
+	if (stream)
+		memif_stream_desc(to, d);
+	else
+		*to = *d;
+}
+
+/*
+ * Copies a frame of one slot to a place with `room` bytes. What is streamed are whole cache lines,
+ * and the source is read a little beyond its end.
+ */
+static inline void put_frame(const struct memif_txq *q, uint8_t *to, uint32_t room,
+			     const struct pk_slot *s, bool stream)
+{
+	const uint8_t *from = pk_data(q->base.arena, s);
+
+	if (stream && ho_likely((uintptr_t)to % HO_CACHE_LINE == 0 &&
+				HO_ALIGN_UP((uint32_t)s->len, HO_CACHE_LINE) <= room &&
+				(uint32_t)s->off + s->len + MEMIF_STREAM_SLACK <=
+					q->base.arena->stride_bytes))
+		memif_stream(to, from, s->len);
+	else
+		memif_copy(to, from, s->len);
+}
+
 /* --- client ------------------------------------------------------------------------------- */
 
-static void send_desc(struct memif_txq *q, uint32_t index, bool more, uint16_t region,
-		      uint32_t offset, uint32_t length)
+static inline void send_desc(struct memif_txq *q, bool stream, uint32_t index, bool more,
+			     uint16_t region, uint32_t offset, uint32_t length)
 {
-	q->ring->desc[index] = (struct memif_desc){
+	const struct memif_desc d = {
 		.flags = more ? MEMIF_DESC_NEXT : 0,
 		.region = region,
 		.length = length,
 		.offset = offset,
 	};
+
+	put_desc(&q->ring->desc[index], &d, stream);
 }
 
 /* Records that descriptor `index` was used for `bytes` bytes; `ends` = with it a frame ends. */
@@ -197,7 +248,7 @@ static __attribute__((noinline)) bool copy_chain(struct memif_txq *q, const stru
 			}
 		}
 		left -= len;
-		send_desc(q, index, left != 0, 0, q->area_offset + q->at, len);
+		send_desc(q, false, index, left != 0, 0, q->area_offset + q->at, len);
 		record(q, index, q->at, len, left == 0);
 		q->at += q->stride;
 		q->next++;
@@ -206,7 +257,9 @@ static __attribute__((noinline)) bool copy_chain(struct memif_txq *q, const stru
 }
 
 /* Returns how many slots were taken. Their buffers are free again afterwards. */
-static unsigned tx_copy(struct memif_txq *q, const struct pk_slot *slots, unsigned n)
+static inline __attribute__((always_inline)) unsigned tx_copy(struct memif_txq *q,
+							      const struct pk_slot *slots,
+							      unsigned n, bool stream)
 {
 	const uint32_t bsize = q->conn->bsize;
 	unsigned i = 0;
@@ -226,8 +279,8 @@ static unsigned tx_copy(struct memif_txq *q, const struct pk_slot *slots, unsign
 		at = place(q, size);
 		if (at == UINT32_MAX)
 			break;
-		memif_copy(q->area + at, pk_data(q->base.arena, &slots[i]), len);
-		send_desc(q, index, false, 0, q->area_offset + at, len);
+		put_frame(q, q->area + at, size, &slots[i], stream);
+		send_desc(q, stream, index, false, 0, q->area_offset + at, len);
 		record(q, index, at, len, true);
 		q->at = at + size;
 		q->next++;
@@ -236,7 +289,9 @@ static unsigned tx_copy(struct memif_txq *q, const struct pk_slot *slots, unsign
 	return i;
 }
 
-static unsigned tx_zero_copy(struct memif_txq *q, const struct pk_slot *slots, unsigned n)
+static inline __attribute__((always_inline)) unsigned tx_zero_copy(struct memif_txq *q,
+								   const struct pk_slot *slots,
+								   unsigned n, bool stream)
 {
 	const uint32_t stride = q->base.arena->stride_bytes;
 	unsigned room = q->size - (uint16_t)(q->next - q->done);
@@ -246,7 +301,8 @@ static unsigned tx_zero_copy(struct memif_txq *q, const struct pk_slot *slots, u
 		uint32_t index = q->next & q->mask;
 		bool more = slots[i].flags & PK_MORE;
 
-		send_desc(q, index, more, 1, slots[i].buf * stride + slots[i].off, slots[i].len);
+		send_desc(q, stream, index, more, 1, slots[i].buf * stride + slots[i].off,
+			  slots[i].len);
 		record(q, index, slots[i].buf, slots[i].len, !more);
 		q->next++;
 	}
@@ -258,15 +314,17 @@ static unsigned tx_client(struct memif_txq *q, struct pk_slot *slots, unsigned n
 	const uint16_t first = q->next;
 	const uint32_t frames = q->total.frames;
 	unsigned taken;
+	bool stream;
 
 	if ((uint16_t)(q->next - q->done) + n > q->size / 2)
 		complete(q);
 	if (ho_unlikely(q->broken))
 		return 0;
+	stream = memif_tune_begin(&q->tune, n);
 	if (q->conn->zero_copy) {
-		taken = tx_zero_copy(q, slots, n);
+		taken = stream ? tx_zero_copy(q, slots, n, true) : tx_zero_copy(q, slots, n, false);
 	} else {
-		taken = tx_copy(q, slots, n);
+		taken = stream ? tx_copy(q, slots, n, true) : tx_copy(q, slots, n, false);
 		for (unsigned i = 0; i < taken; i += PK_CACHE_BULK)
 			pk_free_slots(q->base.cache, slots + i,
 				      HO_MIN(taken - i, (unsigned)PK_CACHE_BULK));
@@ -274,38 +332,37 @@ static unsigned tx_client(struct memif_txq *q, struct pk_slot *slots, unsigned n
 	if (q->next == first)
 		return taken;
 	q->base.accepted += q->total.frames - frames;
+	if (stream)
+		memif_stream_end();
 	__atomic_store_n(&q->ring->head, q->next, __ATOMIC_RELEASE);
 	kick(q);
+	memif_tune_end(&q->tune, taken, n);
 	return taken;
 }
 
 /* --- server ------------------------------------------------------------------------------- */
 
-/* The place that an empty buffer's descriptor describes and the room there; NULL when the client
- * broke it. */
-static inline uint8_t *offered(const struct memif_txq *q, uint32_t index, uint32_t *room)
+/* The place that an empty buffer's descriptor, read into *d, describes, with d->length bytes of
+ * room; NULL when the client broke it. */
+static inline uint8_t *offered(const struct memif_txq *q, uint32_t index, struct memif_desc *d)
 {
-	const struct memif_desc *d = &q->ring->desc[index];
-	const uint16_t region = __atomic_load_n(&d->region, __ATOMIC_RELAXED);
-	const uint32_t length = __atomic_load_n(&d->length, __ATOMIC_RELAXED);
-	const uint32_t offset = __atomic_load_n(&d->offset, __ATOMIC_RELAXED);
 	const struct memif_region *r;
 
-	if (ho_unlikely(region >= q->conn->n_regions || !length))
+	*d = memif_read_desc(&q->ring->desc[index]);
+	if (ho_unlikely(d->region >= q->conn->n_regions || !d->length))
 		return NULL;
-	r = &q->conn->region[region];
-	if (ho_unlikely((uint64_t)offset + length > r->bytes))
+	r = &q->conn->region[d->region];
+	if (ho_unlikely((uint64_t)d->offset + d->length > r->bytes))
 		return NULL;
-	*room = length;
-	return r->addr + offset;
+	return r->addr + d->offset;
 }
 
-static inline void fill_desc(struct memif_txq *q, uint32_t index, bool more, uint32_t length)
+static inline void fill_desc(struct memif_txq *q, uint32_t index, struct memif_desc d, bool more,
+			     uint32_t length, bool stream)
 {
-	struct memif_desc *d = &q->ring->desc[index];
-
-	d->flags = more ? MEMIF_DESC_NEXT : 0;
-	d->length = length;
+	d.flags = more ? MEMIF_DESC_NEXT : 0;
+	d.length = length;
+	put_desc(&q->ring->desc[index], &d, stream);
 }
 
 /* What became of a frame that may need several of the client's buffers. */
@@ -325,22 +382,25 @@ static __attribute__((noinline)) enum put put_chain(struct memif_txq *q,
 	unsigned s = 0, from = 0;
 
 	do {
-		uint32_t index = q->next & q->mask, room = 0, put = 0;
+		uint32_t index = q->next & q->mask, room, put = 0;
+		struct memif_desc d;
 		uint8_t *to;
 
 		if (q->next == q->limit) {
 			q->next = first;
 			return space == q->size ? PUT_TOO_LONG : PUT_WAIT;
 		}
-		to = offered(q, index, &room);
+		to = offered(q, index, &d);
 		if (!to) {
 			/* Passed on empty: the client finds frames of no bytes. */
-			for (uint16_t i = first; i != (uint16_t)(q->next + 1); i++)
-				fill_desc(q, i & q->mask, false, 0);
+			for (uint16_t i = first; i != (uint16_t)(q->next + 1); i++) {
+				d = memif_read_desc(&q->ring->desc[i & q->mask]);
+				fill_desc(q, i & q->mask, d, false, 0, false);
+			}
 			q->next++;
 			return PUT_BROKEN;
 		}
-		room = HO_MIN(room, left);
+		room = HO_MIN(d.length, left);
 		while (put < room) {
 			uint32_t part = HO_MIN(room - put, slots[s].len - from);
 
@@ -353,38 +413,31 @@ static __attribute__((noinline)) enum put put_chain(struct memif_txq *q,
 			}
 		}
 		left -= room;
-		fill_desc(q, index, left != 0, room);
+		fill_desc(q, index, d, left != 0, room, false);
 		q->next++;
 	} while (left);
 	return PUT_DONE;
 }
 
-static unsigned tx_server(struct memif_txq *q, struct pk_slot *slots, unsigned n)
+/* Fills the client's buffers. Returns the slots that it is done with. */
+static inline __attribute__((always_inline)) unsigned fill_buffers(struct memif_txq *q,
+								   const struct pk_slot *slots,
+								   unsigned n, bool stream)
 {
-	const uint16_t first = q->next;
 	uint64_t bytes = 0, frames = 0;
 	unsigned i = 0;
 
-	if ((uint16_t)(q->limit - q->next) < n) {
-		q->limit = __atomic_load_n(&q->ring->head, __ATOMIC_ACQUIRE);
-		q->widest = HO_MAX(q->widest, (uint16_t)(q->limit - q->next));
-		if (ho_unlikely((uint16_t)(q->limit - q->next) > q->size)) {
-			q->limit = q->next;
-			impossible(q);
-		}
-	}
-	if (ho_unlikely(q->broken))
-		return 0;
 	while (i < n && q->next != q->limit) {
-		uint32_t index = q->next & q->mask, room;
-		unsigned k = 1;
+		uint32_t index = q->next & q->mask;
 		enum put put = PUT_DONE;
+		struct memif_desc d;
+		unsigned k = 1;
 		uint8_t *to;
 
-		if (ho_likely(!(slots[i].flags & PK_MORE)) && (to = offered(q, index, &room)) &&
-		    ho_likely(slots[i].len <= room)) {
-			memif_copy(to, pk_data(q->base.arena, &slots[i]), slots[i].len);
-			fill_desc(q, index, false, slots[i].len);
+		if (ho_likely(!(slots[i].flags & PK_MORE)) && (to = offered(q, index, &d)) &&
+		    ho_likely(slots[i].len <= d.length)) {
+			put_frame(q, to, d.length, &slots[i], stream);
+			fill_desc(q, index, d, false, slots[i].len, stream);
 			q->next++;
 		} else {
 			k = pk_frame_slots(slots + i, n - i);
@@ -404,15 +457,39 @@ static unsigned tx_server(struct memif_txq *q, struct pk_slot *slots, unsigned n
 		}
 		i += k;
 	}
-	for (unsigned f = 0; f < i; f += PK_CACHE_BULK)
-		pk_free_slots(q->base.cache, slots + f, HO_MIN(i - f, (unsigned)PK_CACHE_BULK));
 	q->base.accepted += frames;
 	port_count(&q->base.ctr, frames, bytes);
+	return i;
+}
+
+static unsigned tx_server(struct memif_txq *q, struct pk_slot *slots, unsigned n)
+{
+	const uint16_t first = q->next;
+	unsigned taken;
+	bool stream;
+
+	if ((uint16_t)(q->limit - q->next) < n) {
+		q->limit = __atomic_load_n(&q->ring->head, __ATOMIC_ACQUIRE);
+		q->widest = HO_MAX(q->widest, (uint16_t)(q->limit - q->next));
+		if (ho_unlikely((uint16_t)(q->limit - q->next) > q->size)) {
+			q->limit = q->next;
+			impossible(q);
+		}
+	}
+	if (ho_unlikely(q->broken))
+		return 0;
+	stream = memif_tune_begin(&q->tune, n);
+	taken = stream ? fill_buffers(q, slots, n, true) : fill_buffers(q, slots, n, false);
+	for (unsigned i = 0; i < taken; i += PK_CACHE_BULK)
+		pk_free_slots(q->base.cache, slots + i, HO_MIN(taken - i, (unsigned)PK_CACHE_BULK));
 	if (q->next != first) {
+		if (stream)
+			memif_stream_end();
 		__atomic_store_n(&q->ring->tail, q->next, __ATOMIC_RELEASE);
 		kick(q);
+		memif_tune_end(&q->tune, taken, n);
 	}
-	return i;
+	return taken;
 }
 
 bool memif_txq_taken(struct memif_txq *q)
