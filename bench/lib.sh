@@ -7,11 +7,15 @@
 #             a build of the same source for this CPU is the fairer peer
 #   ROUNDS    rounds of each measurement (5); peers take turns within a round
 #   SECONDS_EACH   length of one measurement (2)
+#   BENCH_RT  1: threads that poll in user space run with real-time priority, ours and the peers'
+#             alike, so that what else runs on a shared machine does not stop them. Both sides of a
+#             ratio lose the same 5 % to the kernel's real-time throttling.
 
 HOLDOFF=${HOLDOFF:-build/holdoff}
 TESTPMD=${TESTPMD:-dpdk-testpmd}
 ROUNDS=${ROUNDS:-5}
 SECONDS_EACH=${SECONDS_EACH:-2}
+BENCH_RT=${BENCH_RT:-}
 bench_tmp=$(mktemp -d)
 bench_huge_before=
 
@@ -67,10 +71,41 @@ bench_row() {
 		'BEGIN {printf "%-52s %9.3f Mpps  (%s)  %7.1f cycles/packet  %s\n", label, m / 1e6, spread, hz / m, r == "" ? "" : r " x"}'
 }
 
+# bench_rt COMMAND...: runs it, with real-time priority if asked for.
+bench_rt() {
+	if [ -n "$BENCH_RT" ]; then chrt -f 10 "$@"; else "$@"; fi
+}
+
+# bench_boost WORD: the main threads of memif_peer and the workers of testpmd that have WORD in
+# their command line get real-time priority, if asked for. Their other threads must be able to run.
+bench_boost() {
+	local pid task
+	[ -n "$BENCH_RT" ] || return 0
+	for pid in $(pgrep -f -- "$1"); do
+		for task in /proc/"$pid"/task/*; do
+			case $(cat "$task/comm" 2>/dev/null) in
+			rte-worker* | lcore-worker*) chrt -f -p 10 "${task##*/}" ;;
+			memif_peer) [ "${task##*/}" = "$pid" ] && chrt -f -p 10 "$pid" ;;
+			esac
+		done
+	done 2>/dev/null
+	return 0
+}
+
+# How far the CPUs that the benches use are from one another: it decides what packets between two
+# processes cost, and the host of a virtual machine may change it at any time.
+bench_distance() {
+	local line
+	line=$(dirname "$HOLDOFF")/bench/bench_line
+	[ -x "$line" ] && "$line" 0 $(($(nproc) - 1))
+	return 0
+}
+
 # bench_testpmd BINARY CPUS "EAL OPTIONS" "TESTPMD OPTIONS": runs it for SECONDS_EACH after a warm-up
 # and prints the sum of the ports' Tx-pps (FIELD=Rx for receive), the median of its seconds.
 bench_testpmd() {
 	local binary=$1 cpus=$2 eal=$3 options=$4
+	[ -n "$BENCH_RT" ] && { sleep 1.5; bench_boost "bench$$ "; } >/dev/null &
 	# --stats-period prints a block a second, until the signal.
 	timeout -s INT -k 5 $((SECONDS_EACH + 4)) "$binary" -l "$cpus" --no-pci --no-telemetry \
 		--file-prefix "bench$$" $eal -- --stats-period=1 --nb-cores=1 $options 2>/dev/null </dev/null |

@@ -19,10 +19,10 @@ loop=$(dirname "$HOLDOFF")/bench/bench_loop
 
 # patch SET MODE -> packets a second
 patch() {
-	"$HOLDOFF" patch "null:,set=$1" "null:,set=$1" --mode="$2" --cpu="$cpu" --buffers=200k \
+	bench_rt "$HOLDOFF" patch "null:,set=$1" "null:,set=$1" --mode="$2" --cpu="$cpu" --buffers=200k \
 		-d "${SECONDS_EACH}s" -j | jq .tx_pps
 }
-mem() { "$loop" "mem:x,ring=$1" mem:x "$2" "$3" "$SECONDS_EACH"; }
+mem() { bench_rt taskset -c "$cpu" "$loop" "mem:x,ring=$1" mem:x "$2" "$3" "$SECONDS_EACH"; }
 pmd() { bench_testpmd "$1" "0,$cpu" "--in-memory $2" "$3"; }
 
 null_pair="--vdev=net_null0 --vdev=net_null1"

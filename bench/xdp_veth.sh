@@ -13,7 +13,7 @@
 # Receive, from holdoff gen by live frames: holdoff recv xdp:vb; testpmd rxonly by net_af_xdp and
 #   net_af_packet. #
 # What a sender says it sent is checked against the peer's rx_packets. PERF=1 adds where the time
-# goes (perf record on the CPU clock). Needs root.
+# goes (perf record on the CPU clock). STAGES: of "tx rx" (both). Needs root.
 cd "$(dirname "$0")/.." || exit 1
 . bench/lib.sh
 bench_need ip trafgen ethtool
@@ -87,42 +87,44 @@ pmd() {
 
 bench_machine
 echo "load before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
-echo "-- transmit on veth"
-for gro in off on; do
-	ip netns exec "$B" ethtool -K vb gro $gro
-	for ((round = 1; round <= ROUNDS; round++)); do
-		measure tx_socket_$gro gen xdp:va
-		[ $gro = on ] && measure tx_live gen xdp:va,tx=live
-		measure tx_mmsg_$gro mmsg
-		measure tx_trafgen_$gro trafgen_one
-		measure tx_pmd_xdp_$gro pmd_tx af_xdp
-		measure tx_pmd_packet_$gro pmd_tx af_packet
+STAGES=${STAGES:-tx rx}
+stage_tx() {
+	echo "-- transmit on veth"
+	for gro in off on; do
+		ip netns exec "$B" ethtool -K vb gro $gro
+		for ((round = 1; round <= ROUNDS; round++)); do
+			measure tx_socket_$gro gen xdp:va
+			[ $gro = on ] && measure tx_live gen xdp:va,tx=live
+			measure tx_mmsg_$gro mmsg
+			measure tx_trafgen_$gro trafgen_one
+			measure tx_pmd_xdp_$gro pmd_tx af_xdp
+			measure tx_pmd_packet_$gro pmd_tx af_packet
+		done
 	done
-done
-# better NAME: the setting of the peer's GRO with which it is faster.
-better() {
-	local off on
-	off=$(bench_median "$1_off") on=$(bench_median "$1_on")
-	awk -v a="$off" -v b="$on" 'BEGIN {exit !(a >= b)}' && echo "$1_off" || echo "$1_on"
+	# better NAME: the setting of the peer's GRO with which it is faster.
+	better() {
+		local off on
+		off=$(bench_median "$1_off") on=$(bench_median "$1_on")
+		awk -v a="$off" -v b="$on" 'BEGIN {exit !(a >= b)}' && echo "$1_off" || echo "$1_on"
+	}
+	socket=$(better tx_socket)
+	best=
+	for peer in tx_mmsg tx_trafgen tx_pmd_xdp tx_pmd_packet; do
+		name=$(better $peer)
+		[ "$(bench_median "$name")" = 0 ] && { echo "$peer: sends nothing here"; continue; }
+		bench_row "$peer (peer, ${name##*_} GRO)" "$name"
+		[ -z "$best" ] || awk -v a="$(bench_median "$name")" -v b="$(bench_median "$best")" \
+			'BEGIN {exit !(a > b)}' && best=$name
+	done
+	bench_row "holdoff gen, AF_XDP socket, to the best peer" "$socket" "$best"
+	bench_row "holdoff gen, live frames, to the best peer" tx_live "$best"
+	[ "$(bench_median "$(better tx_pmd_xdp)")" = 0 ] ||
+		bench_row "holdoff gen, AF_XDP socket, to testpmd af_xdp" "$socket" "$(better tx_pmd_xdp)"
+	for p in "$bench_tmp"/profile.*; do
+		[ -e "$p" ] && { echo "-- the sender of ${p##*.}"; cat "$p"; }
+	done
 }
-socket=$(better tx_socket)
-best=
-for peer in tx_mmsg tx_trafgen tx_pmd_xdp tx_pmd_packet; do
-	name=$(better $peer)
-	[ "$(bench_median "$name")" = 0 ] && { echo "$peer: sends nothing here"; continue; }
-	bench_row "$peer (peer, ${name##*_} GRO)" "$name"
-	[ -z "$best" ] || awk -v a="$(bench_median "$name")" -v b="$(bench_median "$best")" \
-		'BEGIN {exit !(a > b)}' && best=$name
-done
-bench_row "holdoff gen, AF_XDP socket, to the best peer" "$socket" "$best"
-bench_row "holdoff gen, live frames, to the best peer" tx_live "$best"
-[ "$(bench_median "$(better tx_pmd_xdp)")" = 0 ] ||
-	bench_row "holdoff gen, AF_XDP socket, to testpmd af_xdp" "$socket" "$(better tx_pmd_xdp)"
-for p in "$bench_tmp"/profile.*; do
-	[ -e "$p" ] && { echo "-- the sender of ${p##*.}"; cat "$p"; }
-done
 
-echo "-- receive on veth, sent by holdoff gen with live frames"
 # feed NAME RECEIVER...: the receiver runs on CPU 1 and its own count is what counts.
 feed() {
 	local name=$1 pid
@@ -141,19 +143,23 @@ pmd_median() {
 		for (i = 0; i < n; i++) for (j = i + 1; j < n; j++) if (v[j] < v[i]) {t = v[i]; v[i] = v[j]; v[j] = t}
 		print n ? v[int(n / 2)] : 0}' "$bench_tmp/out"
 }
-ip netns exec "$B" ethtool -K vb gro on
-sender=xdp:va,tx=live
-for ((round = 1; round <= ROUNDS; round++)); do
-	feed rx rx_holdoff xdp:vb
-	bench_record rx_holdoff "$(rx_median)"
-	for driver in af_xdp af_packet; do
-		feed rx pmd "$B" 1 vb $driver --forward-mode=rxonly
-		bench_record rx_pmd_$driver "$(pmd_median)"
+stage_rx() {
+	echo "-- receive on veth, sent by holdoff gen with live frames"
+	ip netns exec "$B" ethtool -K vb gro on
+	sender=xdp:va,tx=live
+	for ((round = 1; round <= ROUNDS; round++)); do
+		feed rx rx_holdoff xdp:vb
+		bench_record rx_holdoff "$(rx_median)"
+		for driver in af_xdp af_packet; do
+			feed rx pmd "$B" 1 vb $driver --forward-mode=rxonly
+			bench_record rx_pmd_$driver "$(pmd_median)"
+		done
 	done
-done
-for driver in af_packet af_xdp; do
-	[ "$(bench_median rx_pmd_$driver)" = 0 ] && { echo "testpmd $driver: receives nothing here"; continue; }
-	bench_row "testpmd rxonly, $driver (peer)" rx_pmd_$driver
-	bench_row "holdoff recv xdp:, to testpmd $driver" rx_holdoff rx_pmd_$driver
-done
+	for driver in af_packet af_xdp; do
+		[ "$(bench_median rx_pmd_$driver)" = 0 ] && { echo "testpmd $driver: receives nothing here"; continue; }
+		bench_row "testpmd rxonly, $driver (peer)" rx_pmd_$driver
+		bench_row "holdoff recv xdp:, to testpmd $driver" rx_holdoff rx_pmd_$driver
+	done
+}
+for stage in $STAGES; do stage_$stage; done
 echo "load after: $(cut -d ' ' -f 1-3 /proc/loadavg)"

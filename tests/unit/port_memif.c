@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "port/memif.h"
+#include "port/memif_copy.h"
 #include "port/port.h"
 
 #define LIMIT_NS 20000000000ull /* for whatever a test waits for */
@@ -836,6 +837,75 @@ static void test_hostile_socket(void **state)
 	port_close(server);
 }
 
+/* Every length: the bytes, zeroes to the end of the line, and nothing behind it. */
+static void test_stream(void **state)
+{
+	static uint8_t to[4096] HO_CACHE_ALIGNED, from[4096];
+
+	for (unsigned i = 0; i < sizeof(from); i++)
+		from[i] = (uint8_t)(i * 7 + 1) | 1;
+	for (uint32_t len = 1; len < 2000; len++) {
+		uint32_t end = HO_ALIGN_UP(len, HO_CACHE_LINE);
+
+		memset(to, 0xee, sizeof(to));
+		memif_stream(to, from + len % 16, len);
+		memif_stream_end();
+		assert_memory_equal(to, from + len % 16, len);
+#ifdef __SSE2__
+		for (uint32_t i = len; i < end; i++)
+			assert_int_equal(to[i], 0);
+#endif
+		assert_int_equal(to[end], 0xee);
+	}
+}
+
+static void burn(uint64_t ticks)
+{
+	uint64_t begin = rt_tsc_read();
+
+	while (rt_tsc_read() - begin < ticks)
+		;
+}
+
+/* Bursts until a comparison is through, streaming or plain ones being `dear`. */
+static bool tune(struct memif_tune *t, bool stream_is_dear)
+{
+	bool compared = false;
+
+	while (!compared || t->turn) {
+		bool stream = memif_tune_begin(t, PK_BURST);
+
+		compared |= t->turn != 0;
+		if (t->turn)
+			burn(stream == stream_is_dear ? 100000 : 1000);
+		memif_tune_end(t, PK_BURST, PK_BURST);
+	}
+	return t->stream;
+}
+
+static void test_tune(void **state)
+{
+	struct memif_tune t;
+
+	memif_tune_init(&t);
+	assert_false(t.stream);
+	assert_true(tune(&t, false));
+	assert_true(memif_tune_begin(&t, PK_BURST));
+	/* A few frames are not streamed: somebody waits for them. */
+	assert_false(memif_tune_begin(&t, MEMIF_TUNE_SLOTS - 1));
+	assert_false(tune(&t, true));
+	assert_false(memif_tune_begin(&t, PK_BURST));
+	assert_true(tune(&t, false));
+	/* Bursts that the ring had no room for say nothing. */
+	while (!t.turn)
+		memif_tune_begin(&t, PK_BURST);
+	for (unsigned i = 0; i < 100; i++) {
+		assert_false(memif_tune_begin(&t, PK_BURST));
+		memif_tune_end(&t, PK_BURST - 1, PK_BURST);
+		assert_int_equal(t.turn, 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -856,6 +926,8 @@ int main(void)
 		cmocka_unit_test(test_hostile_messages),
 		cmocka_unit_test(test_hostile_hello),
 		cmocka_unit_test(test_hostile_socket),
+		cmocka_unit_test(test_stream),
+		cmocka_unit_test(test_tune),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
