@@ -105,9 +105,9 @@ bench_distance() {
 # and prints the sum of the ports' Tx-pps (FIELD=Rx for receive), the median of its seconds.
 bench_testpmd() {
 	local binary=$1 cpus=$2 eal=$3 options=$4
-	[ -n "$BENCH_RT" ] && { sleep 1.5; bench_boost "bench$$ "; } >/dev/null &
+	[ -n "$BENCH_RT" ] && for _ in 1 2 3; do sleep 1; bench_boost "prefix bench$$ "; done >/dev/null &
 	# --stats-period prints a block a second, until the signal.
-	timeout -s INT -k 5 $((SECONDS_EACH + 4)) "$binary" -l "$cpus" --no-pci --no-telemetry \
+	timeout -s INT -k 5 $((SECONDS_EACH + 5)) "$binary" -l "$cpus" --no-pci --no-telemetry \
 		--file-prefix "bench$$" $eal -- --stats-period=1 --nb-cores=1 $options 2>/dev/null </dev/null |
 		awk -v field="${FIELD:-Tx}-pps:" '
 			/Port statistics/ {if (n++) v[n - 1] = sum; sum = 0}
