@@ -3,10 +3,10 @@
 # The page of a sweep, in a real browser: its script runs, draws every point, and asks for nothing
 # from anywhere. No root, no network.
 set -u
+. "$(dirname "$0")/shared.bash"
 HOLDOFF=$(realpath "${HOLDOFF:-build/holdoff}")
-browser=$(command -v chromium || command -v chromium-browser) || { echo "chromium is not installed"; exit 77; }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+browser=$(command -v chromium || command -v chromium-browser) || skip "chromium is not installed"
+work=$tmp
 failed=0
 check() { # check WHAT COMMAND...
 	local what=$1

@@ -5,21 +5,15 @@
 #
 #   namespace a: slv0 (swept) ---- veth ---- namespace b: slv1
 set -u
+. "$(dirname "$0")/shared.bash"
 HOLDOFF=$(realpath "${HOLDOFF:-build/holdoff}")
-[ "$(id -u)" = 0 ] || { echo "needs root for network namespaces"; exit 77; }
+needs_root
+needs ethtool jq ping
 a=slv-a-$$ b=slv-b-$$
-work=$(mktemp -d)
+work=$tmp
 export HOLDOFF_RUN_DIR=$work/run
 failed=0
-
-clean_up() {
-	jobs -p | xargs -r kill -9 2>/dev/null
-	ip netns del "$a" 2>/dev/null
-	ip netns del "$b" 2>/dev/null
-	rm -rf "$work"
-}
-trap clean_up EXIT
-ip netns add "$a" && ip netns add "$b" || { echo "no network namespaces here"; exit 77; }
+add_namespaces "$a" "$b" || skip "no network namespaces here"
 ip link add slv0 netns "$a" numrxqueues 2 numtxqueues 2 type veth \
 	peer name slv1 netns "$b" numrxqueues 2 numtxqueues 2 || exit 1
 ip -n "$a" link set lo up && ip -n "$a" link set slv0 up && ip -n "$b" link set slv1 up || exit 1
@@ -30,14 +24,6 @@ check() { # check WHAT COMMAND...
 	local what=$1
 	shift
 	if "$@"; then echo "ok: $what"; else echo "NOT ok: $what"; failed=1; fi
-}
-until_true() { # until_true SECONDS COMMAND...
-	local end=$((SECONDS + $1))
-	shift
-	while ! "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.02
-	done
 }
 settings() { # all that could have been changed
 	in_a ethtool -k slv0
