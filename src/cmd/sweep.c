@@ -115,7 +115,7 @@ static int run(struct ms_sweep *s, const struct cmd_sweep_options *o, struct ho_
 		s->less = true;
 	if (rc == 0 && s->kind->live && s->shards > 1)
 		rc = ho_err_set(err, -EINVAL, "--shard: a live interface is measured in one run");
-	if (rc == 0 && !s->kind->live && o->live_given)
+	if (rc == 0 && !s->kind->live && o->workload.given)
 		rc = ho_err_set(err, -EINVAL,
 				"%s runs in virtual time: a workload, rounds and times go with a "
 				"live interface",

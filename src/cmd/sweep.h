@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "cmd/workload_options.h"
 #include "measure/target.h"
 
 enum cmd_colour {
@@ -20,11 +21,10 @@ struct cmd_sweep_options {
 	/* Of those: given as --NAME, so that it must be an axis of the target. */
 	bool by_option[MS_AXES_MAX];
 	const char *metric, *csv;
-	unsigned jobs;          /* 0 = as many as CPUs */
+	unsigned jobs;                   /* 0 = as many as CPUs */
 	struct ms_target_options target; /* of a live interface */
-	char *workload_command;          /* made of --gen, --recv, --rr; freed by _fini */
 	bool less;                       /* of the metric is better */
-	bool live_given;                 /* an option that only a live target has */
+	struct cmd_workload workload;
 	const char *html;
 	unsigned shard, shards; /* from 0; shards = 1: the whole */
 	bool merge, json, quiet;

@@ -22,16 +22,7 @@ enum {
 	OPT_COLOUR,
 	OPT_SHARD,
 	OPT_MERGE,
-	OPT_RUN,
-	OPT_GEN,
-	OPT_RECV,
-	OPT_RR,
-	OPT_OBSERVE,
-	OPT_SECONDS,
-	OPT_SETTLE,
 	OPT_ROUNDS,
-	OPT_LIMIT,
-	OPT_FORCE,
 	OPT_LESS,
 	OPT_HTML,
 };
@@ -46,23 +37,7 @@ static const struct argp_option sweep_table[] = {
 	{ "shard", OPT_SHARD, "I/N", 0, "Only every N-th point, beginning with the I-th", 2 },
 	{ "merge", OPT_MERGE, NULL, 0,
 	  "Join what shards printed with -j: arguments are files, - is standard input", 2 },
-	{ NULL, 0, NULL, 0, "Load of a live interface:", 3 },
-	{ "observe", OPT_OBSERVE, NULL, 0, "Whatever traffic there is [default]", 3 },
-	{ "run", OPT_RUN, "COMMAND", 0,
-	  "A command for the shell; --metric is a regular expression that finds a number in what "
-	  "it "
-	  "prints",
-	  3 },
-	{ "gen", OPT_GEN, "ARGUMENTS", 0,
-	  "holdoff gen with these; --metric is a key of what -j prints [tx_pps]", 3 },
-	{ "recv", OPT_RECV, "ARGUMENTS", 0, "The same with holdoff recv [rx_pps]", 3 },
-	{ "rr", OPT_RR, "ARGUMENTS", 0, "The same with holdoff rr [transactions_per_second]", 3 },
-	{ "time", OPT_SECONDS, "TIME", 0, "Each measurement, unless the command ends itself [2s]",
-	  3 },
-	{ "settle", OPT_SETTLE, "TIME", 0, "Between a change and a measurement [500ms]", 3 },
-	{ "rounds", OPT_ROUNDS, "N", 0, "Measurements of each point [3]", 3 },
-	{ "run-limit", OPT_LIMIT, "TIME", 0, "A command that takes longer has failed [60s]", 3 },
-	{ "force", OPT_FORCE, NULL, 0, "Even the interface of the default route", 3 },
+	{ "rounds", OPT_ROUNDS, "N", 0, "Of a live interface: measurements of each point [3]", 2 },
 	{ NULL, 0, NULL, 0, "Results:", 4 },
 	{ "metric", OPT_METRIC, "NAME", 0, "What the grid shows, and is the best by [pps]", 4 },
 	{ "less", OPT_LESS, NULL, 0, "Less of the metric is better", 4 },
@@ -104,14 +79,16 @@ static const struct argp_option *known(const char *arg, size_t length)
 {
 	static const struct argp_option help[] = { { "help", '?', NULL, 0, NULL, 0 },
 						   { "usage", 1, NULL, 0, NULL, 0 } };
+	const struct argp_option *const tables[] = { sweep_table, cmd_workload_table };
 
 	for (size_t i = 0; i < HO_ARRAY_LEN(help); i++)
 		if (strlen(help[i].name) == length && !memcmp(help[i].name, arg, length))
 			return &help[i];
-	for (const struct argp_option *o = sweep_table; o->name || o->doc; o++)
-		if (o->name && !(o->flags & OPTION_DOC) && strlen(o->name) == length &&
-		    !memcmp(o->name, arg, length))
-			return o;
+	for (size_t t = 0; t < HO_ARRAY_LEN(tables); t++)
+		for (const struct argp_option *o = tables[t]; o->name || o->doc; o++)
+			if (o->name && !(o->flags & OPTION_DOC) && strlen(o->name) == length &&
+			    !memcmp(o->name, arg, length))
+				return o;
 	return NULL;
 }
 
@@ -215,43 +192,12 @@ static int parse_colour(struct cmd_sweep_options *o, const char *arg)
 
 /* --- the load of a live interface ------------------------------------------------------------ */
 
-static int give_workload(struct cmd_sweep_options *o, enum ms_workload_kind kind,
-			 const char *command, const char *metric, const char *arguments)
-{
-	struct ms_workload_config *w = &o->target.live.workload;
-
-	o->live_given = true;
-	if (w->kind != MS_OBSERVE || w->command)
-		return ho_err_set(o->err, -EINVAL,
-				  "there is one load: --observe, --run, --gen, --recv or --rr");
-	w->kind = kind;
-	w->metric = metric;
-	w->command = arguments;
-	if (kind != MS_HOLDOFF)
-		return 0;
-	if (asprintf(&o->workload_command, "%s %s", command, arguments) < 0) {
-		o->workload_command = NULL;
-		return ho_err_set(o->err, -ENOMEM, "out of memory for arguments");
-	}
-	w->command = o->workload_command;
-	return 0;
-}
-
-static int parse_time(struct cmd_sweep_options *o, const char *option, const char *arg,
-		      uint64_t *out)
-{
-	int rc = ho_parse_time_ns(arg, out, o->err);
-
-	o->live_given = true;
-	return rc < 0 ? ho_err_prefix(o->err, "--%s", option) : 0;
-}
-
 static int parse_rounds(struct cmd_sweep_options *o, const char *arg)
 {
 	uint64_t n;
 	int rc = ho_parse_count(arg, &n, o->err);
 
-	o->live_given = true;
+	o->workload.given = true;
 	if (rc < 0)
 		return ho_err_prefix(o->err, "--rounds");
 	if (!n || n > MS_REPEATS_MAX)
@@ -269,33 +215,16 @@ static bool is_live_metric(const char *name)
 	return false;
 }
 
-/*
- * With a workload, --metric is one of the target's or says how to read the workload's number;
- * without one, a command's number is its exit status alone and our own have a usual one. Those
- * that do not end by themselves get the time of a measurement.
- */
+/* With a workload, --metric is one of the target's or says how to read the workload's number. */
 static int finish_workload(struct cmd_sweep_options *o)
 {
-	struct ms_workload_config *w = &o->target.live.workload;
-	char *timed;
+	bool reads, own = o->metric && o->workload.chosen && !is_live_metric(o->metric);
+	int rc = cmd_workload_finish(&o->workload, own ? o->metric : NULL, &reads);
 
-	if (w->kind == MS_OBSERVE)
-		return 0;
-	if (o->metric && !is_live_metric(o->metric)) {
-		w->metric = o->metric;
+	if (own || (!o->metric && reads))
 		o->metric = "value";
-	} else if (!o->metric && w->metric) {
-		o->metric = "value";
-	}
-	if (w->kind != MS_HOLDOFF || strstr(w->command, "--duration") ||
-	    strstr(w->command, "--count"))
-		return 0;
-	if (asprintf(&timed, "%s --duration %gs", w->command,
-		     (double)o->target.live.measure_ns / 1e9) < 0)
-		return ho_err_set(o->err, -ENOMEM, "out of memory for arguments");
-	free(o->workload_command);
-	w->command = o->workload_command = timed;
-	return 0;
+	o->target.live = o->workload.live;
+	return rc;
 }
 
 static int check(const struct cmd_sweep_options *o)
@@ -325,6 +254,9 @@ static error_t parse_sweep(int key, char *arg, struct argp_state *state)
 	int rc = 0;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->workload;
+		break;
 	case ARGP_KEY_ARG:
 		o->argument[o->n_arguments++] = arg;
 		break;
@@ -346,36 +278,8 @@ static error_t parse_sweep(int key, char *arg, struct argp_state *state)
 	case OPT_LESS:
 		o->less = true;
 		break;
-	case OPT_OBSERVE:
-		rc = give_workload(o, MS_OBSERVE, NULL, NULL, NULL);
-		break;
-	case OPT_RUN:
-		rc = give_workload(o, MS_RUN, NULL, NULL, arg);
-		break;
-	case OPT_GEN:
-		rc = give_workload(o, MS_HOLDOFF, "gen", "tx_pps", arg);
-		break;
-	case OPT_RECV:
-		rc = give_workload(o, MS_HOLDOFF, "recv", "rx_pps", arg);
-		break;
-	case OPT_RR:
-		rc = give_workload(o, MS_HOLDOFF, "rr", "transactions_per_second", arg);
-		break;
-	case OPT_SECONDS:
-		rc = parse_time(o, "time", arg, &o->target.live.measure_ns);
-		break;
-	case OPT_SETTLE:
-		rc = parse_time(o, "settle", arg, &o->target.live.settle_ns);
-		break;
-	case OPT_LIMIT:
-		rc = parse_time(o, "run-limit", arg, &o->target.live.workload.limit_ns);
-		break;
 	case OPT_ROUNDS:
 		rc = parse_rounds(o, arg);
-		break;
-	case OPT_FORCE:
-		o->live_given = true;
-		o->target.live.force = true;
 		break;
 	case OPT_CSV:
 		o->csv = arg;
@@ -406,8 +310,12 @@ static error_t parse_sweep(int key, char *arg, struct argp_state *state)
 
 int cmd_sweep_parse(int argc, char **argv, struct cmd_sweep_options *o, struct ho_err *err)
 {
+	static const struct argp_child children[] = {
+		{ &cmd_workload_argp, 0, "Load of a live interface:", 3 }, { 0 }
+	};
 	static const struct argp argp = {
 		.options = sweep_table,
+		.children = children,
 		.parser = parse_sweep,
 		.args_doc = "lab:SCENARIO\nIFACE\n--merge FILE...",
 		.doc = "Runs a grid of all combinations of some values, and shows how good each is "
@@ -422,12 +330,9 @@ int cmd_sweep_parse(int argc, char **argv, struct cmd_sweep_options *o, struct h
 	memset(o, 0, sizeof(*o));
 	o->err = err;
 	o->shards = 1;
-	o->target = (struct ms_target_options){
-		.live = { .settle_ns = 500000000,
-			  .measure_ns = 2000000000,
-			  .workload.limit_ns = 60000000000 },
-		.repeats = 3,
-	};
+	o->target.repeats = 3;
+	o->workload = (struct cmd_workload)CMD_WORKLOAD_INIT;
+	o->workload.err = err;
 	o->argument = calloc((size_t)argc, sizeof(*o->argument));
 	if (!o->argument) {
 		ho_err_set(err, -ENOMEM, "out of memory for arguments");
@@ -441,5 +346,5 @@ void cmd_sweep_options_fini(struct cmd_sweep_options *o)
 {
 	ms_axes_fini(&o->given);
 	free(o->argument);
-	free(o->workload_command);
+	cmd_workload_fini(&o->workload);
 }
