@@ -24,7 +24,6 @@ daemons() {
 	in_ns "$1" $frr/bgpd -d -N "$id$1" -f "$dir/bgpd.conf" -i "$dir/bgpd.pid" -z "$dir/zserv" \
 		--vty_socket "$dir" -P 0 >"$dir/bgpd.log" 2>&1 || fail "bgpd: $(cat "$dir/bgpd.log")"
 }
-vty() { in_ns "$1" vtysh -N "$id$1" --vty_socket "$tmp/$1" "${@:2}" 2>&1; }
 
 awk -v n="$prefixes" 'BEGIN {
 	print "router bgp 65002\n bgp router-id 10.2.0.2\n no bgp ebgp-requires-policy\n no bgp network import-check"
@@ -59,7 +58,7 @@ for to in $sample; do ping_ok A $to 3 || break; done
 [ $failed = 0 ] && ok "packets reach a sample of them"
 
 # Withdrawn: the session's end takes all of them away.
-vty B -c 'configure terminal' -c 'router bgp 65002' -c 'neighbor 10.2.0.1 shutdown' >/dev/null
+kill "$(cat "$tmp/B/bgpd.pid")"
 none_in_kernel() { [ "$(ipn R route show proto bgp | wc -l)" = 0 ]; }
 until_true 300 none_in_kernel || fail "the kernel still has $(ipn R route show proto bgp | wc -l)"
 sleep 0.3

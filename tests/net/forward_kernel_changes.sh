@@ -76,9 +76,8 @@ for h in B D; do
 	in_ns $h timeout 20 tcpdump -U -n -i eth0 -w "$tmp/dump.$h" 'udp and dst 10.77.0.1' 2>"$tmp/dump.err.$h" &
 	until_true 50 grep -q "listening on" "$tmp/dump.err.$h" || fail "tcpdump does not start"
 done
-in_ns A bash -c 'for ((f = 0; f < 64; f++)); do for i in 1 2 3; do echo x; done >/dev/udp/10.77.0.1/$((9000 + f)); done'
+in_ns A bash -c 'for ((f = 0; f < 64; f++)); do for i in 1 2 3; do echo x; done >/dev/udp/10.77.0.1/$((9000 + f)); done' 2>/dev/null
 sleep 0.5
-pkill -INT -P "$(jobs -p | tail -n 1)" 2>/dev/null; sleep 0.3
 count() { tcpdump -nr "$tmp/dump.$1" 2>/dev/null | wc -l; }
 [ "$(count B)" -gt 30 ] && [ "$(count D)" -gt 30 ] && ok "two next hops: $(count B) and $(count D) packets" ||
 	fail "two next hops: $(count B) and $(count D) packets"
