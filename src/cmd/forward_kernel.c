@@ -79,6 +79,23 @@ static void say_settings(struct forward *f)
 	}
 }
 
+static void say_vlan_offload(const char *name)
+{
+	char driver[32];
+
+	if (!lx_strips_vlan_tags(name))
+		return;
+	/* A veth hands over what its peer left beside the frame. */
+	if (!strcmp(lx_driver_name(name, driver, sizeof(driver)), "veth"))
+		ho_note("%s: XDP does not see VLAN tags that the veth's other end sends beside the "
+			"frame; 'ethtool -K PEER txvlan off' there puts them into it",
+			name);
+	else
+		ho_warn("%s takes VLAN tags off before XDP sees them: tagged packets are taken for "
+			"untagged ones until 'ethtool -K %s rxvlan off'",
+			name, name);
+}
+
 static void say_start(struct forward *f)
 {
 	struct kern *k = f->state;
@@ -98,12 +115,10 @@ static void say_start(struct forward *f)
 	}
 	ho_note("routing between %s: %u IPv4 and %u IPv6 routes, %u of them by other interfaces",
 		used ? names : "no interface yet", s.routes4, s.routes6, s.elsewhere);
-	for (unsigned p = 0; p < f->ports; p++) {
-		if (k->shared[p] && s.interfaces > f->ports &&
-		    lx_strips_vlan_tags(iface_of(f->port[p].rx)))
-			ho_warn("%s takes VLAN tags off before XDP sees them: tagged packets are "
-				"taken for untagged ones until 'ethtool -K %s rxvlan off'",
-				iface_of(f->port[p].rx), iface_of(f->port[p].rx));
+	/* More interfaces than ports: there are VLANs. */
+	for (unsigned p = 0; s.interfaces > f->ports && p < f->ports; p++) {
+		if (k->shared[p])
+			say_vlan_offload(iface_of(f->port[p].rx));
 	}
 }
 

@@ -256,6 +256,12 @@ static void remove_link(struct ro_kernel *k, struct kern_link **at)
 	struct kern_link *l = *at;
 	bool was_ours = l->ours;
 
+	for (unsigned p = 0; p < k->ports; p++) {
+		if (k->ifindex[p] == l->link.index)
+			ho_warn("%s is gone: nothing comes from it or goes to it any more; start "
+				"again when it is back",
+				l->link.name);
+	}
 	drop_iface(k, l);
 	*at = l->next;
 	free(l);
