@@ -20,12 +20,11 @@ ping_ok A fd02::3 3
 steady() {
 	local name=$1 to=$2
 	shift 2
-	in_ns A ping -q -i 0.005 -c 600 -W 2 "$to" >"$tmp/steady" 2>&1 &
+	ping_all A "$tmp/steady" 600 -i 0.005 "$to" &
 	local pinger=$!
 	sleep 0.5
 	"$@"
-	wait $pinger
-	grep -q '600 received' "$tmp/steady" && ok "$name" || fail "$name: $(tail -n 3 "$tmp/steady")"
+	wait $pinger && ok "$name" || fail "$name: $(tail -n 3 "$tmp/steady")"
 }
 swap_routes() {
 	local i
@@ -77,9 +76,9 @@ for h in B D; do
 	until_true 50 grep -q "listening on" "$tmp/dump.err.$h" || fail "tcpdump does not start"
 done
 in_ns A bash -c 'for ((f = 0; f < 64; f++)); do for i in 1 2 3; do echo x; done >/dev/udp/10.77.0.1/$((9000 + f)); done' 2>/dev/null
-sleep 0.5
 count() { tcpdump -nr "$tmp/dump.$1" 2>/dev/null | wc -l; }
-[ "$(count B)" -gt 30 ] && [ "$(count D)" -gt 30 ] && ok "two next hops: $(count B) and $(count D) packets" ||
+both() { [ "$(count B)" -gt 30 ] && [ "$(count D)" -gt 30 ]; }
+until_true 50 both && ok "two next hops: $(count B) and $(count D) packets" ||
 	fail "two next hops: $(count B) and $(count D) packets"
 flows() { tcpdump -nr "$tmp/dump.$1" 2>/dev/null | sed 's/.* > \([^:]*\):.*/\1/' | sort -u; }
 [ -z "$(comm -12 <(flows B) <(flows D))" ] || fail "a flow went both ways"

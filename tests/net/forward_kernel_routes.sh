@@ -6,7 +6,12 @@
 need ping
 topology
 routes=${HOLDOFF_ROUTES:-100000}
-start_router
+# What the kernel takes alone, for comparison.
+bare() {
+	local t0=$(date +%s%N)
+	ipn R -batch "$tmp/add" && ipn R -batch "$tmp/del" || fail "ip -batch"
+	echo "without the router: $routes added and deleted in $((($(date +%s%N) - t0) / 1000000)) ms"
+}
 ipn B addr add 20.0.0.1/32 dev lo
 batch() {
 	awk -v n="$routes" -v op="$1" 'BEGIN {
@@ -16,6 +21,8 @@ batch() {
 }
 batch add >"$tmp/add"
 batch del >"$tmp/del"
+bare
+start_router
 for to in 10.2.0.2 10.3.0.2 fd02::2; do ping_ok A $to 3; done
 in_ns A ping -q -i 0.005 -c 100000 -W 2 10.3.0.2 >"$tmp/ping4" 2>&1 & p4=$!
 in_ns A ping -q -i 0.005 -c 100000 -W 2 fd02::2 >"$tmp/ping6" 2>&1 & p6=$!

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/forward_kernel.lib"
 need ping iperf3
 topology
-# The step: the subnet of C carries 1400 bytes, both ends of it know.
+# The step: the subnet of C carries 1400 bytes. At first both ends of it know.
 ipn R link set rc mtu 1400
 ipn C link set eth0 mtu 1400
 start_router
@@ -34,8 +34,11 @@ stream() {
 		ok "TCP to ${*:2}: $(jq '.end.sum_received.bits_per_second / 1e6 | floor' "$tmp/iperf") Mbit/s in $1 s, least second $(jq '[.intervals[].sum.bits_per_second] | min / 1e6 | floor' "$tmp/iperf") Mbit/s" ||
 		fail "TCP to ${*:2}: $(jq -c '.error, [.intervals[]?.sum.bytes]' "$tmp/iperf")"
 }
+# C takes more than the step lets through, and tells A so: A's full-sized segments meet the step, and
+# discovery must find it, or nothing gets through.
+ipn C link set eth0 mtu 1500
 ipn A route flush cache
-# The full-sized segments of A meet the step: discovery must find it, or nothing gets through.
+ipn A -6 route flush cache
 stream 3 10.3.0.2
 stream 3 fd03::2
 ipn A route get 10.3.0.2 | grep -q "mtu 1400" || fail "A has not learned the path's MTU"
