@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What is wrong with a router's file is said with its place, and before anything is opened:
+#
+#   router.yaml --> holdoff forward --> FILE:LINE:COLUMN, exit status 1; out.pcap is not made
+set -u
+holdoff=${HOLDOFF:-$(dirname "$0")/../../build/holdoff}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+good="ports:
+  - {name: p0, open: \"pcap:$dir/out.pcap\"}
+interfaces:
+  - name: lan0
+    port: p0
+    addresses: [192.0.2.1/24]
+routes:
+  - {to: 10.0.0.0/8, via: 192.0.2.9}"
+
+# refuse NAME PLACE TEXT SED-EXPRESSION: the file changed so must be refused at that place.
+refuse() {
+	local name=$1 place=$2 text=$3 change=$4 said status
+	echo "$good" | sed -e "$change" >"$dir/$name.yaml"
+	said=$("$holdoff" forward -f "$dir/$name.yaml" --buffers 1024 -Q 2>&1)
+	status=$?
+	if [ $status != 1 ] || [[ $said != *"$name.yaml:$place: "*"$text"* ]]; then
+		echo "FAIL $name: exit status $status, '$said', expected $place: ... $text"
+		failed=1
+	elif [ -e "$dir/out.pcap" ]; then
+		echo "FAIL $name: a port was opened"
+		failed=1
+	fi
+}
+
+refuse address 6:17 "not an IPv4 or IPv6 address" 's#192.0.2.1/24#192.0.2.300/24#'
+refuse length 6:17 "from /0 to /32" 's#192.0.2.1/24#192.0.2.1/33#'
+refuse no_length 6:17 "ADDRESS/BITS" 's#192.0.2.1/24#192.0.2.1#'
+refuse twice 6:31 "used twice" 's#\[192.0.2.1/24\]#[192.0.2.1/24, 192.0.2.1/24]#'
+refuse port 5:11 "no port 'p9'" 's#port: p0#port: p9#'
+refuse host_bits 8:10 "bits behind its length" 's#10.0.0.0/8#10.1.0.0/8#'
+refuse gateway 8:27 "on none of the router's links" 's#via: 192.0.2.9#via: 198.51.100.9#'
+refuse device 8:27 "no interface 'lan7'" 's#via: 192.0.2.9#dev: lan7#'
+refuse nowhere 8:5 "'via', 'dev' or both" 's#, via: 192.0.2.9##'
+refuse leads 8:5 "leads nowhere" 's#, via#, kind: blackhole, via#'
+refuse family 8:32 "IPv4 gateway" 's#10.0.0.0/8#"2001:db8::/32"#'
+refuse vlan 6:11 "from 1 to 4094" 's#port: p0#port: p0\n    vlan: 4095#'
+
+# The same file without a mistake runs.
+echo "$good" >"$dir/good.yaml"
+"$holdoff" forward -f "$dir/good.yaml" --buffers 1024 -Q -d 200ms >/dev/null ||
+	{ echo "FAIL: the good file does not run"; failed=1; }
+exit $failed
