@@ -64,6 +64,19 @@ struct way {
 	bool tx_taken, rx_taken; /* the caller of the stage counts what it offers or takes */
 };
 
+/* Frames that a client or server without a socket took. */
+static uint64_t rr_received(const struct lab_stage_work *work)
+{
+	struct tr_rr_client_stats s;
+
+	if (work->server)
+		return work->server->requests + work->server->others;
+	if (!work->client)
+		return 0;
+	tr_rr_client_stats(work->client, &s);
+	return s.replies + s.others;
+}
+
 static struct way count_way(const struct lab_stage *stage, const struct lab_stage_chip *c)
 {
 	struct way way = { 0 };
@@ -84,7 +97,13 @@ static struct way count_way(const struct lab_stage *stage, const struct lab_stag
 
 		if (work->chip != c)
 			continue;
-		*(work->receiver ? &way.consumed : &way.offered) += n.packets;
+		/* What came through the stack is counted where the stack got it. */
+		if (work->receiver && !work->socket)
+			way.consumed += n.packets;
+		else if (!work->receiver)
+			way.offered += n.packets;
+		if (!work->socket)
+			way.consumed += rr_received(work);
 		if (work->sender && lab_params_get(&work->spec->params, "tso"))
 			way.segmented = true;
 	}
@@ -168,6 +187,9 @@ static int check_chip(const struct lab_stage *stage, const struct lab_stage_chip
 					  " still there at the end",
 					  c->host->spec->name, c->spec->name, q, left, closed);
 	}
+	if (c->socket && lab_socket_missing(c->socket))
+		return ho_err_set(err, -EPROTO, "%s.%s: %" PRId64 " frames are missing in its socket",
+				  c->host->spec->name, c->spec->name, lab_socket_missing(c->socket));
 	lab_i82599_counters(c->chip, &n);
 	if (n.ownership)
 		return ho_err_set(err, -EPROTO,

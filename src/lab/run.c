@@ -23,12 +23,14 @@ struct snapshot {
 	} wire[LAB_RUN_CHIPS];
 	struct lab_pci_stats pci[LAB_RUN_CHIPS];
 	struct lab_work_counts work[LAB_RUN_WORKLOADS];
+	uint64_t switches[LAB_RUN_WORKLOADS]; /* of its task */
 };
 
 static void snap_chip(const struct lab_stage_chip *c, struct snapshot *s, unsigned i)
 {
 	struct lab_chip_result *r = &s->chip[i];
 	struct lab_wire_stats out, in;
+	struct lab_i82599_counters n;
 
 	for (unsigned q = 0; q < c->queues; q++) {
 		const struct port_counters *tx = &c->port->txq[q]->ctr;
@@ -43,7 +45,19 @@ static void snap_chip(const struct lab_stage_chip *c, struct snapshot *s, unsign
 
 			r->interrupts += m.interrupts;
 			r->completes += m.completes;
+			r->queue[q].interrupts = m.interrupts;
 		}
+		r->queue[q].tx_packets = ho_ctr_read(&tx->packets);
+		r->queue[q].rx_packets = ho_ctr_read(&rx->packets);
+		r->tx_full += ho_ctr_read(&tx->ring_full);
+	}
+	/* The model's own, for reading a register takes time and would change the run. */
+	lab_i82599_counters(c->chip, &n);
+	r->rx_missed = n.rx_missed;
+	r->rx_no_descriptor = n.rx_no_descriptor;
+	if (c->socket) {
+		r->socket_packets = lab_socket_delivered(c->socket);
+		r->socket_drops = lab_socket_dropped(c->socket);
 	}
 	r->tx_stops = lab_stage_stat(c->port, "tx_restart_queue");
 	lab_pci_stats(c->pci, &s->pci[i]);
@@ -72,6 +86,13 @@ static struct snapshot *snap(const struct lab_stage *stage)
 		snap_chip(&stage->chip[i], s, i);
 	for (unsigned w = 0; w < stage->n_work; w++)
 		s->work[w] = lab_work_counts(&stage->work[w]);
+	for (unsigned w = 0; w < stage->n_work; w++) {
+		struct lab_task_stats task = { 0 };
+
+		if (stage->work[w].task)
+			lab_exec_task_stats(stage->work[w].task, &task);
+		s->switches[w] = task.voluntary + task.involuntary;
+	}
 	return s;
 }
 
@@ -121,9 +142,21 @@ static void chip_between(const struct lab_stage *stage, unsigned i, const struct
 		.pci_up_busy = (double)(b->pci[i].up_busy - a->pci[i].up_busy) / interval,
 		.pci_down_busy = (double)(b->pci[i].down_busy - a->pci[i].down_busy) / interval,
 		.wire_bps = c->wire ? lab_wire_bps(c->wire) : 0,
+		.rx_missed = y->rx_missed - x->rx_missed,
+		.rx_no_descriptor = y->rx_no_descriptor - x->rx_no_descriptor,
+		.socket_packets = y->socket_packets - x->socket_packets,
+		.socket_drops = y->socket_drops - x->socket_drops,
+		.tx_full = y->tx_full - x->tx_full,
 		.register_reads = b->pci[i].register_reads - a->pci[i].register_reads,
 		.register_writes = b->pci[i].register_writes - a->pci[i].register_writes,
 	};
+	for (unsigned q = 0; q < c->queues && q < LAB_RUN_QUEUES; q++)
+		out->queue[q] = (struct lab_queue_result){
+			.irq_cpu = c->spec->irq_cpus[q % c->spec->irq_cpus_count],
+			.interrupts = y->queue[q].interrupts - x->queue[q].interrupts,
+			.tx_packets = y->queue[q].tx_packets - x->queue[q].tx_packets,
+			.rx_packets = y->queue[q].rx_packets - x->queue[q].rx_packets,
+		};
 }
 
 /* What passed between the two moments. */
@@ -159,6 +192,8 @@ static void between(const struct lab_stage *stage, const struct snapshot *a,
 			.frame_bytes = work->frame_bytes,
 			.packets = b->work[w].packets - a->work[w].packets,
 			.bytes = b->work[w].bytes - a->work[w].bytes,
+			.transactions = b->work[w].transactions - a->work[w].transactions,
+			.context_switches = b->switches[w] - a->switches[w],
 			.waiting = (double)((b->work[w].waiting_ns - a->work[w].waiting_ns) *
 					    SIM_PS_PER_NS) /
 				   interval,
@@ -169,6 +204,8 @@ static void between(const struct lab_stage *stage, const struct snapshot *a,
 /* Where a workload's delays are collected: of arrivals, or of its queue. */
 static struct ho_hist *delays_of(const struct lab_stage_work *work)
 {
+	if (work->client)
+		return tr_rr_client_histogram(work->client);
 	return work->receiver ? &work->receiver->latency_ns : work->drain_ns;
 }
 
@@ -201,7 +238,7 @@ static void delays(const struct lab_stage *stage, struct lab_result *out)
 		struct lab_workload_result *work = &out->workload[w];
 
 		if (h)
-			*(stage->work[w].receiver ? &work->latency : &work->drain) = delay_of(h);
+			*(stage->work[w].receiver || stage->work[w].client ? &work->latency : &work->drain) = delay_of(h);
 	}
 }
 

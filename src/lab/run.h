@@ -20,6 +20,15 @@
 #define LAB_RUN_WORKLOADS 32 /* in all hosts */
 #define LAB_RUN_CPUS      64 /* of a host */
 
+#define LAB_RUN_QUEUES    16 /* pairs of a chip */
+
+/* A queue pair, in the measured interval. */
+struct lab_queue_result {
+	unsigned irq_cpu; /* which its vector interrupts */
+	uint64_t interrupts;
+	uint64_t tx_packets, rx_packets;
+};
+
 /* One chip and its driver, in the measured interval. */
 struct lab_chip_result {
 	unsigned host;         /* index into the scenario */
@@ -34,6 +43,12 @@ struct lab_chip_result {
 	uint64_t completes;                  /* polls that ended the pair's work */
 	uint64_t tx_stops;                   /* tx_restart_queue: stopped and woken again */
 	uint64_t drops[PORT_DROP_COUNT];     /* since the start of the run */
+	uint64_t rx_missed;                  /* in the interval: the packet buffer was full */
+	uint64_t rx_no_descriptor;           /* in the interval: the ring was empty */
+	uint64_t socket_packets;             /* in the interval: given to the socket by the stack */
+	uint64_t socket_drops;               /* of these: it was full */
+	uint64_t tx_full; /* times that a sender was turned away because the ring was full */
+	struct lab_queue_result queue[LAB_RUN_QUEUES];
 	double wire_tx_busy, wire_rx_busy;   /* fractions of the interval */
 	double pci_up_busy, pci_down_busy;
 	uint64_t wire_bps;
@@ -61,10 +76,13 @@ struct lab_workload_result {
 	uint32_t frame_bytes; /* mean, without FCS; 0 = unknown */
 	uint64_t packets, bytes;
 	double waiting; /* fraction of the interval in which it spun for a stopped or full ring */
-	struct lab_delay latency; /* recv: from when a stamped frame was due until it came */
+	struct lab_delay latency; /* recv: from when a stamped frame was due until it came;
+				   * rr client: of transactions */
 	struct lab_delay drain;   /* gen: from when a frame was offered to its queue until the
 				     driver had its descriptors back */
 	uint64_t lost, reordered, duplicates; /* recv: since the start */
+	uint64_t transactions;                /* rr client: completed; latency as above */
+	uint64_t context_switches;            /* of its task, both kinds */
 };
 
 struct lab_host_result {

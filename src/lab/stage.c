@@ -91,6 +91,10 @@ static void sink_consume(void *arg, struct pk_cache *cache, struct pk_slot *slot
 		frames += !(slots[i].flags & PK_MORE);
 	}
 	sink->frames += frames;
+	if (sink->socket) {
+		lab_socket_deliver(sink->socket, cache, slots, n);
+		return;
+	}
 	rt_spend(sink->rt, RT_COST_RECV_FRAME, frames);
 	pk_free_slots(cache, slots, n);
 }
@@ -142,7 +146,6 @@ static int build_rx_mode(struct lab_stage *stage, struct lab_stage_chip *c, unsi
 {
 	const struct lab_chip_spec *spec = c->spec;
 	const struct lab_param *moderation = lab_params_get(&spec->params, "moderation");
-	const struct lab_param *bql = lab_params_get(&spec->params, "bql");
 	uint32_t weight, tx_limit, defer, flush;
 	struct mac_rx_config config = {
 		.mode = lab_rx_mode_name(spec->rx_mode),
@@ -165,8 +168,6 @@ static int build_rx_mode(struct lab_stage *stage, struct lab_stage_chip *c, unsi
 	config.tx_limit = tx_limit;
 	config.defer_hard_irqs = defer;
 	config.gro_flush_timeout_ns = flush;
-	mac_bql_init(&c->bql[queue], c->port->txq[queue], bql && bql->value);
-	mac_txshare_init(&c->share[queue], &c->bql[queue]);
 	config.bql = &c->bql[queue];
 	if (is_end(&stage->take.rx_end, stage->take.rx, c) ||
 	    lab_work_receives(stage->scenario, c->host->index, c->index, queue)) {
@@ -181,6 +182,8 @@ static int build_rx_mode(struct lab_stage *stage, struct lab_stage_chip *c, unsi
 		}
 		return rc;
 	}
+	if (c->socket)
+		c->sink[queue].socket = c->socket;
 	return mac_rx_open(&config, &c->rx[queue], err);
 }
 
@@ -232,6 +235,30 @@ static void start_faults(struct lab_stage *stage)
 	}
 }
 
+static void init_shares(struct lab_stage_chip *c)
+{
+	const struct lab_param *bql = lab_params_get(&c->spec->params, "bql");
+
+	for (unsigned q = 0; q < c->queues; q++) {
+		mac_bql_init(&c->bql[q], c->port->txq[q], bql && bql->value);
+		mac_txshare_init(&c->share[q], &c->bql[q]);
+	}
+}
+
+/* Before the rx-modes, which deliver into it. */
+static int build_socket(struct lab_stage *stage, struct lab_stage_chip *c, struct ho_err *err)
+{
+	const struct lab_workload_spec *spec =
+		lab_work_of_socket(stage->scenario, c->host->index, c->index);
+
+	if (!spec)
+		return 0;
+	if (spec->queue >= c->queues)
+		return ho_err_set(err, -EINVAL, "queue %u of %s, which has %u", spec->queue,
+				  c->spec->name, c->queues);
+	return lab_work_socket(c, spec, &c->socket, err);
+}
+
 static int open_driver(struct lab_stage *stage, struct lab_stage_chip *c, const char *name,
 		       struct ho_err *err)
 {
@@ -256,6 +283,10 @@ static int open_driver(struct lab_stage *stage, struct lab_stage_chip *c, const 
 		return ho_err_set(err, -EINVAL, "%u queues: at most %u", c->queues,
 				  LAB_STAGE_QUEUES);
 	rc = nic_ixgbe_open(c->bus, &config, &nc, &c->port, err);
+	if (rc < 0)
+		return rc;
+	init_shares(c);
+	rc = build_socket(stage, c, err);
 	for (unsigned q = 0; rc == 0 && q < c->queues; q++)
 		rc = build_rx_mode(stage, c, q, err);
 	return rc;
@@ -492,16 +523,26 @@ static uint64_t not_taken(const struct lab_stage *stage)
 	return left;
 }
 
+static bool all_finished(const struct lab_stage *stage)
+{
+	for (unsigned w = 0; w < stage->n_work; w++)
+		if (!lab_work_finished(&stage->work[w]))
+			return false;
+	return true;
+}
+
 void lab_stage_quiesce(struct lab_stage *stage)
 {
 	for (unsigned w = 0; w < stage->n_work; w++) {
-		if (stage->work[w].spec->kind != LAB_WORK_RECV)
+		if (stage->work[w].spec->kind == LAB_WORK_RR)
+			lab_work_finish(&stage->work[w]);
+		else if (stage->work[w].spec->kind != LAB_WORK_RECV)
 			lab_work_stop(&stage->work[w]);
 	}
 	for (unsigned i = 0; i < DRAIN_LOOKS; i++) {
 		for (unsigned w = 0; w < stage->n_work; w++)
 			lab_work_reap(&stage->work[w]);
-		if (i && !in_flight(stage) && !not_taken(stage))
+		if (i && !in_flight(stage) && !not_taken(stage) && all_finished(stage))
 			break;
 		pass(stage, DRAIN_NS);
 	}
@@ -544,6 +585,8 @@ void lab_stage_free(struct lab_stage *stage)
 	for (unsigned i = 0; i < stage->n_chips; i++) {
 		struct lab_stage_chip *c = &stage->chip[i];
 
+		/* Its buffers are the arena's, its turn the queue's. */
+		lab_socket_destroy(c->socket);
 		port_close(c->port);
 		for (unsigned q = 0; q < LAB_STAGE_QUEUES; q++) {
 			mac_rx_close(c->rx[q]);

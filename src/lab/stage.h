@@ -10,15 +10,17 @@
 #include "lab/fault.h"
 #include "lab/pci.h"
 #include "lab/run.h"
+#include "lab/socket.h"
 #include "lab/wire.h"
 #include "mac/rxmode.h"
 #include "mac/txshare.h"
 #include "traffic/pktgen.h"
 #include "traffic/receiver.h"
+#include "traffic/rr.h"
 #include "traffic/sender.h"
 #include "traffic/spec.h"
 
-#define LAB_STAGE_QUEUES 16 /* pairs of a chip */
+#define LAB_STAGE_QUEUES LAB_RUN_QUEUES
 
 struct lab_stage;
 struct lab_stage_chip;
@@ -27,6 +29,7 @@ struct lab_stage_chip;
 struct lab_stage_sink {
 	struct rt *rt;
 	uint64_t frames, bytes;
+	struct lab_socket *socket; /* they go there; NULL = they are counted and freed */
 };
 
 struct lab_stage_chip {
@@ -44,6 +47,7 @@ struct lab_stage_chip {
 	struct mac_rx *rx[LAB_STAGE_QUEUES]; /* NULL where a receiver polls by itself */
 	struct mac_bql bql[LAB_STAGE_QUEUES];
 	struct mac_txshare share[LAB_STAGE_QUEUES]; /* for the senders of the queue */
+	struct lab_socket *socket; /* of the workload that receives through the stack; NULL */
 	struct lab_stage_sink sink[LAB_STAGE_QUEUES];
 	/* of those: the receiver's, and that of who cleans */
 	struct pk_cache *receiver_cache[LAB_STAGE_QUEUES], *clean_cache[LAB_STAGE_QUEUES];
@@ -71,6 +75,10 @@ struct lab_stage_work {
 	struct tr_sender *sender;
 	struct mac_txseat *seat;
 	struct tr_receiver *receiver;
+	struct tr_rr_client *client;
+	struct tr_rr_server *server;
+	struct lab_socket *socket; /* the chip's, or of a sender alone */
+	bool own_socket;
 	/* and what the engine's sender needs */
 	struct tr_spec *frames;
 	struct tr_source *source;
@@ -135,6 +143,9 @@ int lab_work_create(struct lab_stage *stage, struct lab_stage_work *work, struct
 int lab_work_start(struct lab_stage_work *work, struct ho_err *err);
 void lab_work_stop(struct lab_stage_work *work);
 void lab_work_free(struct lab_stage_work *work);
+/* A client begins no more transactions, and has none left. */
+void lab_work_finish(struct lab_stage_work *work);
+bool lab_work_finished(const struct lab_stage_work *work);
 /* A sender that cleans its queue itself and has ended still takes back what it sent. */
 void lab_work_reap(struct lab_stage_work *work);
 /* Does a workload of the scenario take the received frames of this pair itself? */
@@ -143,9 +154,17 @@ bool lab_work_receives(const struct lab_scenario *scenario, unsigned host, unsig
 /* Does the stage's caller stand in for it? */
 bool lab_work_taken(const struct lab_stage_take *take, unsigned host,
 		    const struct lab_workload_spec *work);
+/* The workload that receives through the chip's protocol stack, whatever the queue; NULL if there
+ * is none. */
+const struct lab_workload_spec *lab_work_of_socket(const struct lab_scenario *scenario,
+						   unsigned host, unsigned chip);
+/* Makes the socket of a workload that has one (param via: socket); the queue's share is ready. */
+int lab_work_socket(struct lab_stage_chip *chip, const struct lab_workload_spec *spec,
+		    struct lab_socket **out, struct ho_err *err);
 /* Frames, bytes and waiting time since its start. */
 struct lab_work_counts {
 	uint64_t packets, bytes, waiting_ns;
+	uint64_t transactions, latency_sum_ns; /* of an rr client */
 };
 struct lab_work_counts lab_work_counts(const struct lab_stage_work *work);
 

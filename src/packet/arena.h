@@ -37,7 +37,8 @@ struct pk_arena_config {
 	uint32_t stride_bytes; /* 0 = PK_STRIDE_BYTES; an odd multiple of 64 */
 	bool no_huge;          /* do not even try huge pages */
 	bool sparse;           /* pages come when they are touched: for the lab, where a ring is
-	                          often far larger than what a run needs; implies no_huge */
+	                          often far larger than what a run needs. No other process can
+	                          map it: there is no memfd */
 };
 
 struct pk_arena {
@@ -45,7 +46,7 @@ struct pk_arena {
 	uint32_t stride_bytes; /* from one buffer to the next */
 	uint32_t buffers;      /* in all */
 	size_t size_bytes;     /* of the mapping */
-	int memfd;             /* sealed against shrinking; others may map it */
+	int memfd;             /* sealed against shrinking; others may map it. -1 if sparse */
 	bool huge;             /* on huge pages */
 	struct pk_pool *pool;  /* the free buffers */
 };

@@ -179,7 +179,7 @@ void tr_receiver_run(void *arg)
 			break;
 		if (!idle_since)
 			idle_since = now;
-		if (now - idle_since < TR_RX_SPIN_NS)
+		if (!r->config.block && now - idle_since < TR_RX_SPIN_NS)
 			rt_relax(rt);
 		else if (tr_rx_wait(&r->stop, &q, 1, r->config.end_ns))
 			ho_ctr_add(&r->waits, 1);

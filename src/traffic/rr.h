@@ -35,6 +35,7 @@ struct tr_rr_client_config {
 	unsigned tries;              /* requests of one transaction before it is given up */
 	uint64_t count;              /* transactions; 0 = no limit */
 	uint64_t end_ns;             /* no transaction begins from here on; RT_FOREVER = no limit */
+	bool block; /* sleep as soon as there is nothing, as in a blocking system call */
 	struct rt_event *done_event; /* signalled when it has quiesced; may be NULL */
 };
 
@@ -81,6 +82,7 @@ struct tr_rr_server_config {
 	struct port_txq *txq;
 	struct pk_cache *cache; /* of the task; what is not answered is freed to it */
 	uint32_t reply_bytes;   /* without FCS; 0 = the request's */
+	bool block;             /* sleep as soon as there is nothing */
 	struct rt_event *done_event;
 };
 

@@ -256,6 +256,7 @@ void tr_rr_client_run(void *arg)
 {
 	struct tr_rr_client *c = arg;
 	struct rt *rt = c->config.rt;
+	const uint64_t spin_ns = c->config.block ? 0 : TR_RX_SPIN_NS;
 	uint64_t idle_since = 0;
 
 	while (!tr_stop_asked(&c->stop)) {
@@ -279,11 +280,11 @@ void tr_rr_client_run(void *arg)
 		idle_since = idle_since ? idle_since : now;
 		deadline = next_deadline(c, now);
 		/* A wake-up is late by as much as we spin: short waits are spun. */
-		if (now - idle_since < TR_RX_SPIN_NS || deadline < now + TR_RX_SPIN_NS)
+		if (now - idle_since < spin_ns || deadline < now + spin_ns)
 			rt_relax(rt);
 		else
 			tr_rx_wait(&c->stop, &c->config.rxq, 1,
-				   deadline == RT_FOREVER ? deadline : deadline - TR_RX_SPIN_NS);
+				   deadline == RT_FOREVER ? deadline : deadline - spin_ns);
 	}
 	__atomic_store_n(&c->quiesced, true, __ATOMIC_RELEASE);
 }

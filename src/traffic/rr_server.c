@@ -179,7 +179,7 @@ void tr_rr_server_run(void *arg)
 			break;
 		now = rt_now_ns(rt);
 		idle_since = idle_since ? idle_since : now;
-		if (now - idle_since < TR_RX_SPIN_NS)
+		if (!s->config.block && now - idle_since < TR_RX_SPIN_NS)
 			rt_relax(rt);
 		else
 			tr_rx_wait(&s->stop, &s->config.rxq, 1, RT_FOREVER);
