@@ -22,6 +22,7 @@ struct cmd {
 
 extern const struct cmd cmd_table[]; /* ends with a NULL name */
 
+int cmd_explain(int argc, char **argv, struct ho_err *err);
 int cmd_fib(int argc, char **argv, struct ho_err *err);
 int cmd_forward(int argc, char **argv, struct ho_err *err);
 int cmd_gen(int argc, char **argv, struct ho_err *err);
@@ -33,5 +34,6 @@ int cmd_restore(int argc, char **argv, struct ho_err *err);
 int cmd_rr(int argc, char **argv, struct ho_err *err);
 int cmd_stat(int argc, char **argv, struct ho_err *err);
 int cmd_sweep(int argc, char **argv, struct ho_err *err);
+int cmd_tune(int argc, char **argv, struct ho_err *err);
 
 #endif

@@ -134,13 +134,17 @@ int cmd_lab(int argc, char **argv, struct ho_err *err)
 	const struct argp argp = {
 		.options = lab_options,
 		.parser = parse_lab,
-		.args_doc = "list\nshow SCENARIO\nrun SCENARIO",
+		.args_doc = "list\nshow SCENARIO\nrun SCENARIO\nexam [--cases N]",
 		.doc = "Runs scenarios on modelled machines in virtual time. SCENARIO is a name "
 		       "that 'lab list' shows, or a file. With a published table every row of it "
 		       "is run and stands beside the published one, unless --set changes one of "
 		       "its parameters; else it is a single run.",
 	};
-	int status = cmd_parse(&argp, argc, argv, &a, err);
+	int status;
+
+	if (argc > 1 && !strcmp(argv[1], "exam"))
+		return cmd_lab_exam(argc - 1, argv + 1, err);
+	status = cmd_parse(&argp, argc, argv, &a, err);
 
 	if (status != CMD_DONE)
 		return status;
@@ -151,7 +155,7 @@ int cmd_lab(int argc, char **argv, struct ho_err *err)
 	if (a.what && !strcmp(a.what, "run") && a.lab.scenario)
 		return run(&a.lab, err);
 	ho_err_set(err, -EINVAL,
-		   "lab needs one of: list, show SCENARIO, run SCENARIO; 'holdoff lab list' names "
+		   "lab needs one of: list, show SCENARIO, run SCENARIO, exam; 'holdoff lab list' names "
 		   "the scenarios");
 	return CMD_USAGE;
 }

@@ -31,6 +31,8 @@ int cmd_lab_show(const struct cmd_lab *lab, struct ho_err *err);
 int cmd_lab_single(const struct cmd_lab *lab, struct ho_err *err);
 /* The scenario's published table, row by row. */
 int cmd_lab_table(const struct cmd_lab *lab, struct ho_err *err);
+/* 'lab exam' has options of its own; argv[0] is "exam". */
+int cmd_lab_exam(int argc, char **argv, struct ho_err *err);
 
 /* Print one object. 0, or what ho_json_print returns. */
 int cmd_lab_table_json(const struct ms_compare *compare);

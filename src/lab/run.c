@@ -53,6 +53,7 @@ static void snap_chip(const struct lab_stage_chip *c, struct snapshot *s, unsign
 	}
 	/* The model's own, for reading a register takes time and would change the run. */
 	lab_i82599_counters(c->chip, &n);
+	r->rx_arrived = n.rx_frames;
 	r->rx_missed = n.rx_missed;
 	r->rx_no_descriptor = n.rx_no_descriptor;
 	if (c->socket) {
@@ -142,6 +143,7 @@ static void chip_between(const struct lab_stage *stage, unsigned i, const struct
 		.pci_up_busy = (double)(b->pci[i].up_busy - a->pci[i].up_busy) / interval,
 		.pci_down_busy = (double)(b->pci[i].down_busy - a->pci[i].down_busy) / interval,
 		.wire_bps = c->wire ? lab_wire_bps(c->wire) : 0,
+		.rx_arrived = y->rx_arrived - x->rx_arrived,
 		.rx_missed = y->rx_missed - x->rx_missed,
 		.rx_no_descriptor = y->rx_no_descriptor - x->rx_no_descriptor,
 		.socket_packets = y->socket_packets - x->socket_packets,

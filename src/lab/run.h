@@ -43,6 +43,7 @@ struct lab_chip_result {
 	uint64_t completes;                  /* polls that ended the pair's work */
 	uint64_t tx_stops;                   /* tx_restart_queue: stopped and woken again */
 	uint64_t drops[PORT_DROP_COUNT];     /* since the start of the run */
+	uint64_t rx_arrived;                 /* in the interval: from the wire */
 	uint64_t rx_missed;                  /* in the interval: the packet buffer was full */
 	uint64_t rx_no_descriptor;           /* in the interval: the ring was empty */
 	uint64_t socket_packets;             /* in the interval: given to the socket by the stack */

@@ -140,12 +140,20 @@ int lab_socket_create(struct rt *rt, struct pk_arena *arena, struct port *chip,
 	return 0;
 }
 
+void lab_socket_close(struct lab_socket *s)
+{
+	port_drop(&s->port.rxq[0]->ctr, PORT_DROP_RX_CLOSED, s->frames);
+	for (; s->waiting; s->waiting--, s->head = (s->head + 1) % s->room)
+		pk_free_slots(s->cache, &s->slot[s->head], 1);
+	s->frames = 0;
+}
+
 void lab_socket_destroy(struct lab_socket *s)
 {
 	if (!s)
 		return;
-	for (; s->waiting; s->waiting--, s->head = (s->head + 1) % s->room)
-		pk_free_slots(s->cache, &s->slot[s->head], 1);
+	if (s->waiting)
+		lab_socket_close(s);
 	if (s->event)
 		rt_event_destroy(s->port.rt, s->event);
 	pk_cache_destroy(s->cache);
@@ -210,6 +218,8 @@ uint64_t lab_socket_dropped(const struct lab_socket *s)
 
 int64_t lab_socket_missing(const struct lab_socket *s)
 {
-	return (int64_t)(s->delivered - s->port.rxq[0]->ctr.packets - lab_socket_dropped(s) -
-			 s->frames);
+	const struct port_counters *ctr = &s->port.rxq[0]->ctr;
+
+	return (int64_t)(s->delivered - ctr->packets - ctr->drops[PORT_DROP_RX_SOCKET] -
+			 ctr->drops[PORT_DROP_RX_CLOSED] - s->frames);
 }

@@ -24,7 +24,9 @@ struct lab_socket;
 int lab_socket_create(struct rt *rt, struct pk_arena *arena, struct port *chip,
 		      struct mac_txshare *share, bool cleans, uint32_t limit,
 		      struct lab_socket **out, struct ho_err *err);
-/* Frees what still waits in it. NULL is allowed. */
+/* What still waits in it is dropped as rx_closed; nobody uses it any more. */
+void lab_socket_close(struct lab_socket *socket);
+/* Closes as well. NULL is allowed. */
 void lab_socket_destroy(struct lab_socket *socket);
 
 /* For an rx-mode's consume function; the socket owns the buffers afterwards. */

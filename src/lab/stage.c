@@ -251,7 +251,7 @@ static int build_socket(struct lab_stage *stage, struct lab_stage_chip *c, struc
 	const struct lab_workload_spec *spec =
 		lab_work_of_socket(stage->scenario, c->host->index, c->index);
 
-	if (!spec)
+	if (!spec || lab_work_taken(&stage->take, c->host->index, spec))
 		return 0;
 	if (spec->queue >= c->queues)
 		return ho_err_set(err, -EINVAL, "queue %u of %s, which has %u", spec->queue,
@@ -533,6 +533,14 @@ static bool all_finished(const struct lab_stage *stage)
 
 void lab_stage_quiesce(struct lab_stage *stage)
 {
+	/* Senders first; then what they sent must arrive before anybody stops to receive. All are
+	 * asked before one is waited for: the interrupts of one's frames may be what keeps another
+	 * one from its CPU. */
+	for (unsigned w = 0; w < stage->n_work; w++) {
+		if (stage->work[w].spec->kind != LAB_WORK_RR &&
+		    stage->work[w].spec->kind != LAB_WORK_RECV)
+			lab_work_ask(&stage->work[w]);
+	}
 	for (unsigned w = 0; w < stage->n_work; w++) {
 		if (stage->work[w].spec->kind == LAB_WORK_RR)
 			lab_work_finish(&stage->work[w]);
@@ -560,8 +568,11 @@ void lab_stage_stop(struct lab_stage *stage)
 				mac_rx_stop(stage->chip[i].rx[q]);
 		}
 	}
-	for (unsigned i = 0; i < stage->n_chips; i++)
+	for (unsigned i = 0; i < stage->n_chips; i++) {
+		if (stage->chip[i].socket)
+			lab_socket_close(stage->chip[i].socket);
 		port_stop(stage->chip[i].port);
+	}
 	sim_cancel(stage->sim, &stage->watch);
 }
 

@@ -141,6 +141,8 @@ uint64_t lab_stage_stat(struct port *port, const char *name);
 /* Workloads (work.c). */
 int lab_work_create(struct lab_stage *stage, struct lab_stage_work *work, struct ho_err *err);
 int lab_work_start(struct lab_stage_work *work, struct ho_err *err);
+/* Asks its task to end; lab_work_stop waits for it as well. */
+void lab_work_ask(struct lab_stage_work *work);
 void lab_work_stop(struct lab_stage_work *work);
 void lab_work_free(struct lab_stage_work *work);
 /* A client begins no more transactions, and has none left. */

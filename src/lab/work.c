@@ -376,10 +376,10 @@ int lab_work_start(struct lab_stage_work *work, struct ho_err *err)
 	return rt_spawn(rt, &attr, tr_sender_run, work->sender, &work->task, err);
 }
 
-void lab_work_stop(struct lab_stage_work *work)
+void lab_work_ask(struct lab_stage_work *work)
 {
 	if (work->pktgen)
-		tr_pktgen_stop(work->pktgen);
+		tr_pktgen_ask(work->pktgen);
 	if (!work->task)
 		return;
 	if (work->sender)
@@ -390,6 +390,15 @@ void lab_work_stop(struct lab_stage_work *work)
 		tr_stop_ask(&work->server->stop);
 	if (work->client)
 		tr_rr_client_stop(work->client);
+}
+
+void lab_work_stop(struct lab_stage_work *work)
+{
+	lab_work_ask(work);
+	if (work->pktgen)
+		tr_pktgen_stop(work->pktgen);
+	if (!work->task)
+		return;
 	rt_join(work->host->rt, work->task);
 	work->task = NULL;
 	if (work->seat)

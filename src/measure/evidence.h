@@ -55,6 +55,8 @@
 	  "how long a request waits")                                                              \
 	X(OUTSTANDING, "outstanding", "", "the client's setting",                                  \
 	  "whether requests wait for each other")                                                  \
+	X(THINK, "think_ns", "ns", "the client's setting",                                         \
+	  "how much of a round is the client's own pause")                                         \
 	X(LATENCY, "latency_ns", "ns", "the client's own measurement", "the length of a wait")     \
 	X(SWITCHES, "switches_per_s", "/s", "/proc/PID/status of the program: ctxt_switches",      \
 	  "wake-ups and preemption")                                                               \

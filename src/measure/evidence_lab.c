@@ -180,7 +180,13 @@ static void programs(const struct lab_scenario *s, const struct lab_result *r, u
 			    ev->seconds);
 		if (work->transactions) {
 			ev->value[MS_EV_LATENCY] = (double)work->latency.mean_ns;
+			uint64_t think = 0;
+			const struct lab_param *p = lab_params_get(&spec->params, "think");
+
 			ev->value[MS_EV_OUTSTANDING] = number(&spec->params, "outstanding", 1);
+			if (p)
+				ho_parse_time_ns(p->text, &think, NULL);
+			ev->value[MS_EV_THINK] = (double)think;
 		}
 	}
 	if (senders)

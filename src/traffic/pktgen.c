@@ -153,9 +153,14 @@ int tr_pktgen_start(struct tr_pktgen *pg, struct ho_err *err)
 	return rt_spawn(pg->rt, &attr, run, pg, &pg->task, err);
 }
 
-void tr_pktgen_stop(struct tr_pktgen *pg)
+void tr_pktgen_ask(struct tr_pktgen *pg)
 {
 	__atomic_store_n(&pg->quit, 1, __ATOMIC_RELAXED);
+}
+
+void tr_pktgen_stop(struct tr_pktgen *pg)
+{
+	tr_pktgen_ask(pg);
 	rt_join(pg->rt, pg->task);
 	pg->task = NULL;
 }

@@ -44,6 +44,8 @@ int tr_pktgen_create(const struct tr_pktgen_config *config, struct tr_pktgen **o
 /* Starts the task. The port has been started. */
 int tr_pktgen_start(struct tr_pktgen *pg, struct ho_err *err);
 /* Ends the task and waits for it. Frames may still be in the ring. A second call does nothing. */
+/* Asks the task to end, without waiting for it. */
+void tr_pktgen_ask(struct tr_pktgen *pg);
 void tr_pktgen_stop(struct tr_pktgen *pg);
 /* Has it sent its count? */
 bool tr_pktgen_done(const struct tr_pktgen *pg);

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* holdoff tune: the best setting with few runs. */
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/units.h"
+#include "cmd/lab.h"
+#include "cmd/session.h"
+#include "measure/explain_lab.h"
+
+enum {
+	OPT_SET = 's',
+	OPT_JSON = 'j',
+	OPT_QUIET = 'q',
+	OPT_SERIES = 0x100,
+	OPT_FOR,
+	OPT_RUNS,
+	OPT_IFACE,
+};
+
+static const struct argp_option options[] = {
+	{ "for", OPT_FOR, "WHAT", 0, "pps, latency, cpu (frames a busy CPU) or balanced [pps]", 1 },
+	{ "runs", OPT_RUNS, "N", 0, "At most so many [15]", 1 },
+	{ "set", OPT_SET, "KEY=VALUE", 0, "Change a value of the scenario", 1 },
+	{ "series", OPT_SERIES, "NAME", 0, "The variant of machine or software", 1 },
+	{ "interface", OPT_IFACE, "HOST.CHIP", 0, "The interface to be tuned", 1 },
+	{ "json", OPT_JSON, NULL, 0, "Print one JSON object", 1 },
+	{ "quiet", OPT_QUIET, NULL, 0, "No progress on the terminal", 1 },
+	{ 0 },
+};
+
+struct args {
+	struct cmd_lab lab;
+	struct ms_tune tune;
+	const char *target, *iface;
+	struct ho_err *err;
+};
+
+static int parse_for(struct args *a, const char *word)
+{
+	for (unsigned i = 0; i < MS_FORS; i++) {
+		if (!strcmp(word, ms_tune_for_names[i])) {
+			a->tune.what = (enum ms_tune_for)i;
+			return 0;
+		}
+	}
+	return ho_err_set(a->err, -EINVAL, "--for %s: there are pps, latency, cpu and balanced",
+			  word);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+	char *equals;
+	uint64_t n = 0;
+	int rc = 0;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (a->target)
+			rc = ho_err_set(a->err, -EINVAL, "'%s': tune takes one target", arg);
+		a->target = arg;
+		break;
+	case OPT_FOR:
+		rc = parse_for(a, arg);
+		break;
+	case OPT_RUNS:
+		rc = ho_parse_count(arg, &n, a->err);
+		if (rc == 0 && (n < 4 || n > MS_TUNE_CELLS))
+			rc = ho_err_set(a->err, -ERANGE, "--runs %s: 4 to %u are possible", arg,
+					MS_TUNE_CELLS);
+		a->tune.most = (unsigned)n;
+		break;
+	case OPT_SET:
+		equals = strchr(arg, '=');
+		if (!equals || equals == arg)
+			rc = ho_err_set(a->err, -EINVAL, "--set %s: KEY=VALUE is needed", arg);
+		else if (a->lab.n_set == CMD_LAB_SETS)
+			rc = ho_err_set(a->err, -E2BIG, "more than %u --set", CMD_LAB_SETS);
+		if (rc < 0)
+			break;
+		*equals = '\0';
+		a->lab.set[a->lab.n_set++] = (struct ms_set){ arg, equals + 1 };
+		break;
+	case OPT_SERIES:
+		a->lab.series = arg;
+		break;
+	case OPT_IFACE:
+		a->iface = arg;
+		break;
+	case OPT_JSON:
+		a->lab.json = true;
+		break;
+	case OPT_QUIET:
+		a->lab.quiet = true;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return rc < 0 ? EINVAL : 0;
+}
+
+static void progress(void *ctx, unsigned run, const struct ms_choice *c, double score)
+{
+	static const char *const places[] = { "on one CPU", "with programs", "away", "as they are" };
+
+	fprintf(stderr, "run %2u: ring %u, rx-usecs %u, %s, interrupts %s: %.5g\n", run, c->ring,
+		c->usecs, ms_mode_names[c->mode], places[c->place], score);
+}
+
+static const char *unit(enum ms_tune_for what, const struct ms_lab_iface *f)
+{
+	bool request = f->verdict.view.aim == MS_AIM_REQUEST;
+
+	switch (what) {
+	case MS_FOR_LATENCY:
+		return "1/s, of the latency";
+	case MS_FOR_CPU:
+		return request ? "transactions/s a busy CPU" : "frames/s a busy CPU";
+	case MS_FOR_BALANCED:
+		return request ? "transactions/s a square root of busy CPUs"
+			       : "frames/s a square root of busy CPUs";
+	default:
+		return request ? "transactions/s" : "frames/s";
+	}
+}
+
+static void with_ci(char text[64], double value, double ci)
+{
+	if (isfinite(ci))
+		snprintf(text, 64, "%.5g +- %.2g", value, ci);
+	else
+		snprintf(text, 64, "%.5g (one run)", value);
+}
+
+static void print(const struct ms_tune *t, const struct ms_lab_iface *f)
+{
+	const struct ms_choice *now = &t->cell[t->now].choice, *best = &t->cell[t->best].choice;
+	char before[64], after[64], commands[512];
+	struct ms_lab_sets sets;
+
+	with_ci(before, t->before, t->before_ci);
+	with_ci(after, t->after, t->after_ci);
+	printf("%s, tuned for %s with %u runs of %u settings\n\n", f->evidence.name,
+	       ms_tune_for_names[t->what], t->runs, t->cells);
+	printf("before  %s %s\n", before, unit(t->what, f));
+	if (t->best == t->now) {
+		printf("\nNo setting that was tried is better than the present one.\n");
+		return;
+	}
+	printf("after   %s, %+.1f %%, %s\n\n", after, (t->after / t->before - 1) * 100,
+	       t->significant ? "significant at 95 %" : "not significant");
+	ms_lab_sets(f, now, best, &sets);
+	for (unsigned i = 0; i < sets.n; i++)
+		printf("    --set %s=%s\n", sets.key[i], sets.value[i]);
+	ms_linux_commands(&f->evidence, f->name, f->verdict.view.aim, now, best, commands,
+			  sizeof(commands));
+	if (commands[0])
+		printf("    on a live box: %s\n", commands);
+}
+
+static json_t *number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static int print_json(const struct args *a, const struct ms_lab_iface *f)
+{
+	const struct ms_tune *t = &a->tune;
+	json_t *o = ho_json_begin("tune"), *set = json_object(), *runs = json_array();
+	struct ms_lab_sets sets;
+
+	json_object_set_new(o, "target", json_string(a->target));
+	json_object_set_new(o, "interface", json_string(f->evidence.name));
+	json_object_set_new(o, "for", json_string(ms_tune_for_names[t->what]));
+	json_object_set_new(o, "unit", json_string(unit(t->what, f)));
+	json_object_set_new(o, "runs", json_integer(t->runs));
+	json_object_set_new(o, "before", number(t->before));
+	json_object_set_new(o, "before_ci95", number(t->before_ci));
+	json_object_set_new(o, "after", number(t->after));
+	json_object_set_new(o, "after_ci95", number(t->after_ci));
+	json_object_set_new(o, "significant", json_boolean(t->significant));
+	ms_lab_sets(f, &t->cell[t->now].choice, &t->cell[t->best].choice, &sets);
+	for (unsigned i = 0; i < sets.n; i++)
+		json_object_set_new(set, sets.key[i], json_string(sets.value[i]));
+	json_object_set_new(o, "set", set);
+	for (unsigned i = 0; i < t->cells; i++) {
+		const struct ms_tune_cell *c = &t->cell[i];
+
+		json_array_append_new(runs,
+				      json_pack("{s:i, s:i, s:s, s:i, s:i, s:f}", "ring",
+						(int)c->choice.ring, "rx_usecs",
+						(int)c->choice.usecs, "rx_mode",
+						ms_mode_names[c->choice.mode], "place",
+						(int)c->choice.place, "runs", (int)c->n, "score",
+						c->sum / c->n));
+	}
+	json_object_set_new(o, "settings", runs);
+	return ho_json_print(stdout, o);
+}
+
+static int tune_lab(struct args *a)
+{
+	const struct ms_set series = { "series", a->lab.series };
+	const struct ms_point point = { a->lab.set, a->lab.n_set };
+	struct ms_grid grid = { .common = &series,
+				.n_common = a->lab.series != NULL,
+				.point = &point,
+				.n = 1 };
+	struct ms_lab_iface *f = calloc(1, sizeof(*f));
+	struct lab_scenario *s = NULL;
+	bool show = !a->lab.quiet && isatty(STDERR_FILENO);
+	int rc = f ? lab_scenario_load(a->target + strlen("lab:"), &s, a->err)
+		   : ho_err_set(a->err, -ENOMEM, "out of memory for tuning");
+
+	grid.scenario = s;
+	if (rc == 0)
+		rc = ms_lab_tune(&grid, a->iface, &a->tune, f, show ? progress : NULL, a->err);
+	if (rc == 0 && a->lab.json)
+		rc = print_json(a, f);
+	else if (rc == 0)
+		print(&a->tune, f);
+	lab_scenario_free(s);
+	free(f);
+	return cmd_status_of(rc);
+}
+
+int cmd_tune(int argc, char **argv, struct ho_err *err)
+{
+	struct args *a = calloc(1, sizeof(*a));
+	const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "lab:SCENARIO",
+		.doc = "Finds the best rings, moderation, rx-mode and places of interrupts with few "
+		       "runs, and shows before and after with confidence intervals.",
+	};
+	int status;
+
+	if (!a) {
+		ho_err_set(err, -ENOMEM, "out of memory");
+		return CMD_FAILED;
+	}
+	a->err = err;
+	status = cmd_parse(&argp, argc, argv, a, err);
+	if (status == CMD_DONE && (!a->target || strncmp(a->target, "lab:", 4))) {
+		ho_err_set(err, -EINVAL,
+			   "tune needs a target, lab:SCENARIO; 'holdoff lab list' names them");
+		status = CMD_USAGE;
+	} else if (status == CMD_DONE) {
+		status = tune_lab(a);
+	}
+	free(a);
+	return status;
+}

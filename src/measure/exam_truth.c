@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The truth of a case: every cell, and every lever alone. Nothing here knows a cause. */
+#include <string.h>
+
+#include "measure/exam.h"
+
+const char *const ms_lever_names[MS_LEVERS] = {
+	"wire", "pci",    "cpu",    "ring",   "sooner", "later",   "mode",
+	"place", "irq",   "switch", "socket", "budget", "flows", "offered",
+};
+
+/* The case with one resource less scarce. False: this case has no such lever. */
+static bool relax(struct ms_exam_case *c, enum ms_lever lever)
+{
+	bool request = c->load == MS_LOAD_SERVER || c->load == MS_LOAD_CLIENT;
+	bool socket = request || c->load == MS_LOAD_SOCKET;
+
+	switch (lever) {
+	case MS_LEVER_WIRE:
+		c->wire_gbps *= 1.5;
+		return true;
+	case MS_LEVER_PCI:
+		c->pci_gbps *= 1.5;
+		return true;
+	case MS_LEVER_CPU:
+		c->slow /= 1.25;
+		return true;
+	case MS_LEVER_RING:
+		if (request || c->set.ring >= 4096)
+			return false;
+		c->set.ring *= 4;
+		return true;
+	case MS_LEVER_IRQ:
+		c->irq_price /= 2;
+		return true;
+	case MS_LEVER_SWITCH:
+		c->switch_price /= 2;
+		return c->apps && c->load != MS_LOAD_PKTGEN;
+	case MS_LEVER_SOCKET:
+		c->rcvbuf *= 8;
+		return socket;
+	case MS_LEVER_BUDGET:
+		c->budget *= 5;
+		return true;
+	case MS_LEVER_FLOWS:
+		if (c->flows > 1 || c->queues < 2)
+			return false;
+		c->flows = 64;
+		return true;
+	case MS_LEVER_OFFERED:
+		c->rate_mpps *= 1.3;
+		c->peer_slow /= 1.5;
+		c->think_us /= 2;
+		return request || c->rate_mpps > 0;
+	default:
+		return false;
+	}
+}
+
+/* The cell differs from the case's settings in that one of them alone. */
+static bool lever_of(const struct ms_exam_set *a, const struct ms_exam_set *b, enum ms_lever *lever)
+{
+	bool ring = a->ring != b->ring, usecs = a->usecs != b->usecs, mode = a->mode != b->mode,
+	     place = a->place != b->place;
+
+	/* Polling has no moderation, and needs a CPU for itself. */
+	if (mode && !ring && (b->mode == LAB_RX_POLL || a->mode == LAB_RX_POLL))
+		*lever = MS_LEVER_MODE;
+	else if (mode && !ring && !usecs && !place)
+		*lever = MS_LEVER_MODE;
+	else if (place && !ring && !usecs && !mode)
+		*lever = MS_LEVER_PLACE;
+	else if (usecs && !ring && !mode && !place && a->mode != LAB_RX_POLL)
+		*lever = b->usecs == 1 || (a->usecs != 1 && b->usecs < a->usecs) ? MS_LEVER_SOONER
+										 : MS_LEVER_LATER;
+	else
+		return false;
+	return true;
+}
+
+int ms_exam_truth(const struct ms_exam_case *c, struct ms_exam_truth *out, struct ho_err *err)
+{
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = ms_exam_run(c, &c->set, &out->objective, &out->evidence, err);
+	for (unsigned i = 0; rc == 0 && i < c->cells; i++) {
+		enum ms_lever lever;
+
+		rc = ms_exam_run(c, &c->cell[i], &out->cell[i], NULL, err);
+		if (rc < 0)
+			return rc;
+		if (out->cell[i] > out->cell[out->best])
+			out->best = i;
+		if (!lever_of(&c->set, &c->cell[i], &lever))
+			continue;
+		out->lever[lever] = fmax(out->lever[lever], out->cell[i]);
+		/* From adaptive moderation one does not know which way is more. */
+		if ((lever == MS_LEVER_SOONER || lever == MS_LEVER_LATER) &&
+		    (c->set.usecs == 1 || c->cell[i].usecs == 1)) {
+			enum ms_lever other = lever == MS_LEVER_SOONER ? MS_LEVER_LATER
+								       : MS_LEVER_SOONER;
+
+			out->lever[other] = fmax(out->lever[other], out->cell[i]);
+		}
+	}
+	for (unsigned l = 0; rc == 0 && l < MS_LEVERS; l++) {
+		struct ms_exam_case changed = *c;
+
+		if (relax(&changed, (enum ms_lever)l))
+			rc = ms_exam_run(&changed, &changed.set, &out->lever[l], NULL, err);
+	}
+	return rc;
+}

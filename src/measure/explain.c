@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "measure/explain.h"
+
+#include <string.h>
+
+/* What another setting must promise to be worth a change, and each further knob turned. */
+#define WORTH    1.04
+#define PER_KNOB 0.02
+
+static unsigned turned(const struct ms_choice *a, const struct ms_choice *b)
+{
+	return (a->ring != b->ring) + (a->usecs != b->usecs) + (a->mode != b->mode) +
+	       (a->place != b->place);
+}
+
+static void advise(struct ms_verdict *out, const struct ms_choices *choices)
+{
+	const struct ms_view *v = &out->view;
+	double now = ms_law(v, &v->now), best = 1;
+
+	out->advice = v->now;
+	out->expects = v->rate;
+	if (v->aim == MS_AIM_NOTHING || !(now > 0))
+		return;
+	for (unsigned i = 0; i < choices->n; i++) {
+		double gain = ms_law(v, &choices->choice[i]) / now;
+		double worth = gain - PER_KNOB * turned(&v->now, &choices->choice[i]);
+
+		if (gain < WORTH || worth <= best)
+			continue;
+		best = worth;
+		out->advises = true;
+		out->advice = choices->choice[i];
+		out->expects = v->rate * gain;
+	}
+}
+
+void ms_explain(const struct ms_evidence *ev, const struct ms_choices *choices,
+		struct ms_verdict *out)
+{
+	struct ms_choices all;
+	const struct ms_cause *best = NULL;
+	struct ms_finding found;
+
+	memset(out, 0, sizeof(*out));
+	ms_view_make(ev, &out->view);
+	for (const struct ms_cause *c = ms_causes; c->name; c++) {
+		memset(&found, 0, sizeof(found));
+		c->judge(&out->view, &found);
+		if (found.certainty <= 0)
+			continue;
+		if (!best && found.certainty >= 0.5) {
+			best = c;
+			out->finding = found;
+		} else if (out->n_also < HO_ARRAY_LEN(out->also) && strcmp(c->name, "offered")) {
+			out->also[out->n_also] = c;
+			out->also_certainty[out->n_also++] = found.certainty;
+		}
+	}
+	out->cause = best;
+	if (!choices) {
+		ms_choices_list(&out->view, &all);
+		choices = &all;
+	}
+	advise(out, choices);
+	for (unsigned i = 0; i < MS_EV_COUNT; i++)
+		out->unknown[i] = isnan(ev->value[i]);
+}

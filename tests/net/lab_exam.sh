@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# explain and tune on random modelled machines: a small examination, and what the commands print.
+#
+#   30 machines --every knob turned--> truth
+#        \--counters of one run--> explain, tune --> must agree with it
+set -u
+holdoff=${HOLDOFF:-build/holdoff}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+
+fail() {
+	echo "$*" >&2
+	exit 1
+}
+
+"$holdoff" lab exam --cases 30 --seed 7 --jobs 2 --min-right 0.9 --min-advice 0.85 --min-tune 0.98 -q -v >"$dir/exam" ||
+	{ cat "$dir/exam"; fail "the examination ended with $?"; }
+cat "$dir/exam"
+"$holdoff" lab exam --cases 1 --min-right 1 --min-advice 1 --min-tune 1 -q -j >"$dir/one"
+"$holdoff" lab exam --cases 2 --seed 3 -j -q --jobs 1 >"$dir/a" || fail "two cases: $?"
+"$holdoff" lab exam --cases 2 --seed 3 -j -q --jobs 2 >"$dir/b" || fail "two cases: $?"
+cmp -s "$dir/a" "$dir/b" || fail "the result depends on the number of processes"
+
+"$holdoff" explain lab:ixgbe-txring --set tx=256 --set rx-usecs=50 -j --set duration=5ms >"$dir/explain" ||
+	fail "explain: $?"
+/usr/bin/python3 - "$dir" <<'P' || fail "explain's JSON"
+import json, sys
+d = sys.argv[1]
+e = json.load(open(d + "/explain"))
+assert e["schema"] == 1 and e["command"] == "explain"
+i = e["interfaces"][0]
+assert i["cause"] == "tx-ring", i["cause"]
+assert i["advice"] and i["expects_per_s"] > 1.3 * i["per_s"], i
+assert i["unknown"] and "evidence" in i
+x = json.load(open(d + "/a"))
+for key in ("cases", "explain_right", "advice_reaches_90", "tune_median_ratio", "tune_median_runs",
+            "confusion", "wrong"):
+    assert key in x, key
+assert x["cases"] == 2
+P
+# The advice is believed, and does what it says.
+args=$(/usr/bin/python3 -c '
+import json, sys
+i = json.load(open(sys.argv[1]))["interfaces"][0]
+print(" ".join("--set %s=%s" % kv for kv in i["advice"].items()))' "$dir/explain")
+# shellcheck disable=SC2086
+"$holdoff" explain lab:ixgbe-txring --set tx=256 --set rx-usecs=50 --set duration=5ms $args -j >"$dir/after" || fail "the advice cannot be set: $args"
+/usr/bin/python3 - "$dir" <<'P' || fail "the advice did not help"
+import json, sys
+d = sys.argv[1]
+a, b = (json.load(open(d + "/" + f))["interfaces"][0] for f in ("explain", "after"))
+print("%.0f frames/s, expected %.0f, got %.0f" % (a["per_s"], a["expects_per_s"], b["per_s"]))
+assert b["per_s"] > 1.2 * a["per_s"]
+assert abs(b["per_s"] / a["expects_per_s"] - 1) < 0.25
+P
+"$holdoff" explain --list | grep -q '^tx-ring: ' || fail "explain --list"
+"$holdoff" tune lab:ixgbe-txring --set tx=256 --set rx-usecs=50 --set duration=5ms -j -q >"$dir/tune" || fail "tune: $?"
+/usr/bin/python3 - "$dir" <<'P' || fail "tune's JSON"
+import json, sys
+t = json.load(open(sys.argv[1] + "/tune"))
+assert t["command"] == "tune" and t["significant"] and t["runs"] <= 15, t
+assert t["after"] > 1.2 * t["before"], t
+P
+for wrong in "explain" "explain lab:none" "explain eth0 eth1" "tune lab:ixgbe-txring --for speed" "lab exam --cases 0" \
+	"explain lab:ixgbe-txring --interface x.y"; do
+	# shellcheck disable=SC2086
+	"$holdoff" $wrong >/dev/null 2>"$dir/err"
+	rc=$?
+	[ $rc = 1 ] || fail "'$wrong': exit status $rc"
+	[ "$(wc -l <"$dir/err")" = 1 ] || fail "'$wrong': not one line: $(cat "$dir/err")"
+done
