@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/json.h"
+#include "base/units.h"
 #include "cmd/lab.h"
 #include "cmd/session.h"
 #include "measure/explain_lab.h"
@@ -15,6 +17,7 @@
 enum {
 	OPT_SET = 's',
 	OPT_JSON = 'j',
+	OPT_DURATION = 'd',
 	OPT_SERIES = 0x100,
 	OPT_LIST,
 	OPT_IFACE,
@@ -22,6 +25,7 @@ enum {
 
 static const struct argp_option options[] = {
 	{ "list", OPT_LIST, NULL, 0, "Print the table of causes as a document", 1 },
+	{ "duration", OPT_DURATION, "TIME", 0, "So long is a live interface looked at [3s]", 1 },
 	{ "set", OPT_SET, "KEY=VALUE", 0, "Change a value of the scenario", 1 },
 	{ "series", OPT_SERIES, "NAME", 0, "The variant of machine or software", 1 },
 	{ "interface", OPT_IFACE, "HOST.CHIP", 0,
@@ -33,6 +37,7 @@ static const struct argp_option options[] = {
 struct args {
 	struct cmd_lab lab;
 	const char *target, *iface;
+	uint64_t duration_ns; /* that a live interface is looked at */
 	bool list;
 	struct ho_err *err;
 };
@@ -60,6 +65,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		*equals = '\0';
 		a->lab.set[a->lab.n_set++] = (struct ms_set){ arg, equals + 1 };
 		break;
+	case OPT_DURATION:
+		rc = ho_parse_time_ns(arg, &a->duration_ns, a->err);
+		if (rc == 0 && (a->duration_ns < 10000000u || a->duration_ns > 3600000000000u))
+			rc = ho_err_set(a->err, -ERANGE, "--duration %s: 10ms to 1 hour", arg);
+		break;
 	case OPT_SERIES:
 		a->lab.series = arg;
 		break;
@@ -85,11 +95,10 @@ static int list_json(void)
 	json_t *o = ho_json_begin("explain"), *list = json_array();
 
 	for (const struct ms_cause *c = ms_causes; c->name; c++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "cause",
-						      c->name, "title", c->title, "symptom",
-						      c->symptom, "evidence", c->evidence,
-						      "arithmetic", c->arithmetic, "remedy",
-						      c->remedy));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "cause", c->name, "title",
+					c->title, "symptom", c->symptom, "evidence", c->evidence,
+					"arithmetic", c->arithmetic, "remedy", c->remedy));
 	json_object_set_new(o, "causes", list);
 	return ho_json_print(stdout, o);
 }
@@ -190,14 +199,16 @@ static void print_advice(const struct ms_lab_iface *f)
 		return;
 	}
 	ms_lab_sets(f, &v->view.now, &v->advice, &sets);
+	if (!f->host[0])
+		sets.n = 0; /* a live box has commands only */
 	ms_linux_commands(&f->evidence, f->name, v->view.aim, &v->view.now, &v->advice, commands,
 			  sizeof(commands));
-	printf("   ");
 	for (unsigned i = 0; i < sets.n; i++)
-		printf(" --set %s=%s", sets.key[i], sets.value[i]);
-	printf("\n");
+		printf("%s --set %s=%s", i ? "" : "   ", sets.key[i], sets.value[i]);
+	if (sets.n)
+		printf("\n");
 	if (commands[0])
-		printf("    on a live box: %s\n", commands);
+		printf("    %s%s\n", f->host[0] ? "on a live box: " : "", commands);
 	printf("    expected: %.4g %s/s instead of %.4g, %+.0f %%\n", v->expects,
 	       what_is(v->view.aim), v->view.rate, (v->expects / v->view.rate - 1) * 100);
 }
@@ -237,6 +248,70 @@ static void print(const struct ms_lab_explained *all)
 	}
 }
 
+static int print_all(const struct args *a, const struct ms_lab_explained *all)
+{
+	json_t *o, *list;
+
+	if (!a->lab.json) {
+		print(all);
+		return 0;
+	}
+	o = ho_json_begin("explain");
+	list = json_array();
+	json_object_set_new(o, "target", json_string(a->target));
+	json_object_set_new(o, "interface", json_string(all->iface[all->main].evidence.name));
+	for (unsigned i = 0; i < all->n; i++)
+		json_array_append_new(list, iface_json(&all->iface[i]));
+	json_object_set_new(o, "interfaces", list);
+	return ho_json_print(stdout, o);
+}
+
+/* A live interface: looks twice. */
+static int explain_live(struct args *a)
+{
+	const struct lx_sampler_config config = { .iface = &a->target, .n_ifaces = 1 };
+	struct ms_lab_explained *all = calloc(1, sizeof(*all));
+	struct lx_sampler *sampler = NULL;
+	struct lx_sample from = { 0 }, to = { 0 };
+	struct lx_delta delta = { 0 };
+	const struct timespec pause = { .tv_sec = (time_t)(a->duration_ns / 1000000000u),
+					.tv_nsec = (long)(a->duration_ns % 1000000000u) };
+	int rc = all ? lx_sampler_open(&config, &sampler, a->err)
+		     : ho_err_set(a->err, -ENOMEM, "out of memory");
+
+	if (rc == 0)
+		rc = lx_sampler_read(sampler, &from, a->err);
+	if (rc == 0 && !from.iface[0].index)
+		rc = ho_err_set(a->err, -EINVAL, "%s: no such interface; 'ip link' lists them",
+				a->target);
+	if (rc == 0) {
+		nanosleep(&pause, NULL);
+		rc = lx_sampler_read(sampler, &to, a->err);
+	}
+	if (rc == 0 && lx_delta_make(&from, &to, &delta) < 0)
+		rc = ho_err_set(a->err, -ENOMEM, "out of memory");
+	if (rc == 0) {
+		struct ms_lab_iface *f = &all->iface[0];
+		struct ms_choices choices;
+		struct ms_view view;
+
+		f->host = "";
+		f->name = a->target;
+		all->n = 1;
+		ms_evidence_linux(&delta, 0, &f->evidence);
+		ms_view_make(&f->evidence, &view);
+		ms_choices_live(&view, &choices);
+		ms_explain(&f->evidence, &choices, &f->verdict);
+		rc = print_all(a, all);
+	}
+	lx_delta_fini(&delta);
+	lx_sample_fini(&from);
+	lx_sample_fini(&to);
+	lx_sampler_close(sampler);
+	free(all);
+	return cmd_status_of(rc);
+}
+
 static int explain_lab(struct args *a)
 {
 	struct ms_lab_explained *all = calloc(1, sizeof(*all));
@@ -251,19 +326,8 @@ static int explain_lab(struct args *a)
 		rc = lab_run(s, NULL, r, a->err);
 	if (rc == 0)
 		rc = ms_lab_explain(s, r, a->iface, all, a->err);
-	if (rc == 0 && a->lab.json) {
-		json_t *o = ho_json_begin("explain"), *list = json_array();
-
-		json_object_set_new(o, "target", json_string(a->target));
-		json_object_set_new(o, "interface",
-				    json_string(all->iface[all->main].evidence.name));
-		for (unsigned i = 0; i < all->n; i++)
-			json_array_append_new(list, iface_json(&all->iface[i]));
-		json_object_set_new(o, "interfaces", list);
-		rc = ho_json_print(stdout, o);
-	} else if (rc == 0) {
-		print(all);
-	}
+	if (rc == 0)
+		rc = print_all(a, all);
 	lab_scenario_free(s);
 	free(r);
 	free(all);
@@ -272,11 +336,11 @@ static int explain_lab(struct args *a)
 
 int cmd_explain(int argc, char **argv, struct ho_err *err)
 {
-	struct args a = { .err = err };
+	struct args a = { .duration_ns = 3000000000u, .err = err };
 	const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "lab:SCENARIO\n--list",
+		.args_doc = "INTERFACE\nlab:SCENARIO\n--list",
 		.doc = "Says what limits throughput or latency, the arithmetic behind it, which "
 		       "knob to turn and what to expect from it. It looks at nothing but what a "
 		       "Linux box shows of itself.",
@@ -291,13 +355,11 @@ int cmd_explain(int argc, char **argv, struct ho_err *err)
 		list();
 		return CMD_DONE;
 	}
-	if (!a.target || strncmp(a.target, "lab:", 4)) {
+	if (!a.target) {
 		ho_err_set(err, -EINVAL,
-			   "explain needs a target, lab:SCENARIO ('holdoff lab list' names them), "
-			   "or --list%s%s",
-			   a.target ? "; there is none of the kind of " : "",
-			   a.target ? a.target : "");
+			   "explain needs a target: an interface, lab:SCENARIO ('holdoff lab list' "
+			   "names them), or --list");
 		return CMD_USAGE;
 	}
-	return explain_lab(&a);
+	return strncmp(a.target, "lab:", 4) ? explain_live(&a) : explain_lab(&a);
 }

@@ -135,14 +135,14 @@ static json_t *wrong_json(const struct ms_exam *e)
 			continue;
 		json_array_append_new(
 			list,
-			json_pack("{s:i, s:s, s:s, s:b, s:s, s:f, s:f, s:f, s:f, s:i, s:o, s:o, s:o}",
-				  "case", (int)o->c.number, "load",
-				  ms_exam_load_names[o->c.load], "cause", ms_causes[o->cause].name,
-				  "right", o->right, "most", main_name(o->main), "per_s",
-				  o->objective, "best_per_s", o->best, "advised_per_s", o->advised,
-				  "tuned_per_s", o->tuned, "tune_runs", (int)o->tune_runs, "now",
-				  set_json(&o->c.set), "best", set_json(&o->best_set), "advice",
-				  set_json(&o->advice_set)));
+			json_pack(
+				"{s:i, s:s, s:s, s:b, s:s, s:f, s:f, s:f, s:f, s:i, s:o, s:o, s:o}",
+				"case", (int)o->c.number, "load", ms_exam_load_names[o->c.load],
+				"cause", ms_causes[o->cause].name, "right", o->right, "most",
+				main_name(o->main), "per_s", o->objective, "best_per_s", o->best,
+				"advised_per_s", o->advised, "tuned_per_s", o->tuned, "tune_runs",
+				(int)o->tune_runs, "now", set_json(&o->c.set), "best",
+				set_json(&o->best_set), "advice", set_json(&o->advice_set)));
 	}
 	return list;
 }
@@ -226,8 +226,8 @@ static void print_wrong(const struct ms_exam *e)
 		       ms_exam_load_names[o->c.load], ms_causes[o->cause].name,
 		       o->right ? "right" : "wrong", main_name(o->main), o->main_gain * 100);
 		printf("    %.0f/s; best %.0f/s; advised %.0f %% of it, tuned %.0f %% in %u runs\n",
-		       o->objective, o->best, o->advised / o->best * 100,
-		       o->tuned / o->best * 100, o->tune_runs);
+		       o->objective, o->best, o->advised / o->best * 100, o->tuned / o->best * 100,
+		       o->tune_runs);
 		print_set("now", &o->c.set);
 		print_set("best", &o->best_set);
 		print_set("advice", &o->advice_set);
@@ -238,8 +238,7 @@ static void print_table(const struct ms_exam *e, bool verbose)
 {
 	printf("%u cases of seed %llu\n", e->cases, (unsigned long long)e->seed);
 	printf("explain names a true limiter in          %5.1f %%\n", e->explain_right * 100);
-	printf("its first advice reaches 90 %% of best in %5.1f %%\n",
-	       e->advice_reaches_90 * 100);
+	printf("its first advice reaches 90 %% of best in %5.1f %%\n", e->advice_reaches_90 * 100);
 	printf("tune reaches, median                     %5.1f %% of best in %.0f runs\n",
 	       e->tune_median_ratio * 100, e->tune_median_runs);
 	printf("tune reaches 98 %% of best in             %5.1f %%\n\n", e->tune_reaches_98 * 100);
@@ -278,9 +277,9 @@ int cmd_lab_exam(int argc, char **argv, struct ho_err *err)
 	else if (rc == 0)
 		print_table(&a.exam, a.verbose);
 	status = rc == -EINTR ? CMD_FAILED : cmd_status_of(rc);
-	if (rc == 0 && (a.exam.explain_right < a.min_right ||
-			a.exam.advice_reaches_90 < a.min_advice ||
-			a.exam.tune_median_ratio < a.min_tune))
+	if (rc == 0 &&
+	    (a.exam.explain_right < a.min_right || a.exam.advice_reaches_90 < a.min_advice ||
+	     a.exam.tune_median_ratio < a.min_tune))
 		status = CMD_THRESHOLD;
 	ms_exam_fini(&a.exam);
 	return status;

@@ -108,7 +108,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void progress(void *ctx, unsigned run, const struct ms_choice *c, double score)
 {
-	static const char *const places[] = { "on one CPU", "with programs", "away", "as they are" };
+	static const char *const places[] = { "on one CPU", "with programs", "away",
+					      "as they are" };
 
 	fprintf(stderr, "run %2u: ring %u, rx-usecs %u, %s, interrupts %s: %.5g\n", run, c->ring,
 		c->usecs, ms_mode_names[c->mode], places[c->place], score);
@@ -193,13 +194,12 @@ static int print_json(const struct args *a, const struct ms_lab_iface *f)
 	for (unsigned i = 0; i < t->cells; i++) {
 		const struct ms_tune_cell *c = &t->cell[i];
 
-		json_array_append_new(runs,
-				      json_pack("{s:i, s:i, s:s, s:i, s:i, s:f}", "ring",
-						(int)c->choice.ring, "rx_usecs",
-						(int)c->choice.usecs, "rx_mode",
-						ms_mode_names[c->choice.mode], "place",
-						(int)c->choice.place, "runs", (int)c->n, "score",
-						c->sum / c->n));
+		json_array_append_new(runs, json_pack("{s:i, s:i, s:s, s:i, s:i, s:f}", "ring",
+						      (int)c->choice.ring, "rx_usecs",
+						      (int)c->choice.usecs, "rx_mode",
+						      ms_mode_names[c->choice.mode], "place",
+						      (int)c->choice.place, "runs", (int)c->n,
+						      "score", c->sum / c->n));
 	}
 	json_object_set_new(o, "settings", runs);
 	return ho_json_print(stdout, o);
@@ -209,10 +209,9 @@ static int tune_lab(struct args *a)
 {
 	const struct ms_set series = { "series", a->lab.series };
 	const struct ms_point point = { a->lab.set, a->lab.n_set };
-	struct ms_grid grid = { .common = &series,
-				.n_common = a->lab.series != NULL,
-				.point = &point,
-				.n = 1 };
+	struct ms_grid grid = {
+		.common = &series, .n_common = a->lab.series != NULL, .point = &point, .n = 1
+	};
 	struct ms_lab_iface *f = calloc(1, sizeof(*f));
 	struct lab_scenario *s = NULL;
 	bool show = !a->lab.quiet && isatty(STDERR_FILENO);
@@ -238,7 +237,8 @@ int cmd_tune(int argc, char **argv, struct ho_err *err)
 		.options = options,
 		.parser = parse,
 		.args_doc = "lab:SCENARIO",
-		.doc = "Finds the best rings, moderation, rx-mode and places of interrupts with few "
+		.doc = "Finds the best rings, moderation, rx-mode and places of interrupts with "
+		       "few "
 		       "runs, and shows before and after with confidence intervals.",
 	};
 	int status;

@@ -53,6 +53,7 @@ static void snap_chip(const struct lab_stage_chip *c, struct snapshot *s, unsign
 	}
 	/* The model's own, for reading a register takes time and would change the run. */
 	lab_i82599_counters(c->chip, &n);
+	r->tx_sent = n.tx_frames;
 	r->rx_arrived = n.rx_frames;
 	r->rx_missed = n.rx_missed;
 	r->rx_no_descriptor = n.rx_no_descriptor;
@@ -143,6 +144,7 @@ static void chip_between(const struct lab_stage *stage, unsigned i, const struct
 		.pci_up_busy = (double)(b->pci[i].up_busy - a->pci[i].up_busy) / interval,
 		.pci_down_busy = (double)(b->pci[i].down_busy - a->pci[i].down_busy) / interval,
 		.wire_bps = c->wire ? lab_wire_bps(c->wire) : 0,
+		.tx_sent = y->tx_sent - x->tx_sent,
 		.rx_arrived = y->rx_arrived - x->rx_arrived,
 		.rx_missed = y->rx_missed - x->rx_missed,
 		.rx_no_descriptor = y->rx_no_descriptor - x->rx_no_descriptor,
@@ -240,7 +242,9 @@ static void delays(const struct lab_stage *stage, struct lab_result *out)
 		struct lab_workload_result *work = &out->workload[w];
 
 		if (h)
-			*(stage->work[w].receiver || stage->work[w].client ? &work->latency : &work->drain) = delay_of(h);
+			*(stage->work[w].receiver || stage->work[w].client ? &work->latency
+									   : &work->drain) =
+				delay_of(h);
 	}
 }
 

@@ -20,7 +20,7 @@
 #define LAB_RUN_WORKLOADS 32 /* in all hosts */
 #define LAB_RUN_CPUS      64 /* of a host */
 
-#define LAB_RUN_QUEUES    16 /* pairs of a chip */
+#define LAB_RUN_QUEUES 16 /* pairs of a chip */
 
 /* A queue pair, in the measured interval. */
 struct lab_queue_result {
@@ -43,6 +43,7 @@ struct lab_chip_result {
 	uint64_t completes;                  /* polls that ended the pair's work */
 	uint64_t tx_stops;                   /* tx_restart_queue: stopped and woken again */
 	uint64_t drops[PORT_DROP_COUNT];     /* since the start of the run */
+	uint64_t tx_sent;                    /* in the interval: put on the wire */
 	uint64_t rx_arrived;                 /* in the interval: from the wire */
 	uint64_t rx_missed;                  /* in the interval: the packet buffer was full */
 	uint64_t rx_no_descriptor;           /* in the interval: the ring was empty */
@@ -50,7 +51,7 @@ struct lab_chip_result {
 	uint64_t socket_drops;               /* of these: it was full */
 	uint64_t tx_full; /* times that a sender was turned away because the ring was full */
 	struct lab_queue_result queue[LAB_RUN_QUEUES];
-	double wire_tx_busy, wire_rx_busy;   /* fractions of the interval */
+	double wire_tx_busy, wire_rx_busy; /* fractions of the interval */
 	double pci_up_busy, pci_down_busy;
 	uint64_t wire_bps;
 	uint64_t register_reads, register_writes;

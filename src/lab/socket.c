@@ -121,9 +121,9 @@ int lab_socket_create(struct rt *rt, struct pk_arena *arena, struct port *chip,
 	s->room = limit * SLOTS_A_FRAME + 1;
 	s->slot = calloc(s->room, sizeof(*s->slot));
 	s->seat = mac_txshare_seat(share, cleans);
-	rc = s->slot && s->seat ? pk_cache_create(arena, &s->cache, err)
-				: ho_err_set(err, -ENOMEM, "%s: no memory or turn for a socket",
-					     chip->name);
+	rc = s->slot && s->seat
+		     ? pk_cache_create(arena, &s->cache, err)
+		     : ho_err_set(err, -ENOMEM, "%s: no memory or turn for a socket", chip->name);
 	if (rc == 0)
 		rc = rt_event_create(rt, &s->event, err);
 	if (rc < 0) {

@@ -15,9 +15,8 @@
 /* Parameters of a workload that are no fields of a frame. */
 static bool is_own_param(const char *name)
 {
-	static const char *const own[] = { "tso",   "mss",     "via",  "rcvbuf",
-					   "side",  "outstanding", "think", "timeout",
-					   "reply", NULL };
+	static const char *const own[] = { "tso",         "mss",   "via",     "rcvbuf", "side",
+					   "outstanding", "think", "timeout", "reply",  NULL };
 
 	for (const char *const *p = own; *p; p++)
 		if (!strcmp(*p, name))

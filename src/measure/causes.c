@@ -5,8 +5,8 @@
  * is the reason; a lost frame tells more than a busy CPU. The first that is certain enough is
  * the verdict; what else applies is said after it.
  *
- * judge sees the view only (explain.h). Unknown numbers are NAN, and no comparison with NAN is true,
- * so a cause whose evidence is not there does not apply.
+ * judge sees the view only (explain.h). Unknown numbers are NAN, and no comparison with NAN is
+ * true, so a cause whose evidence is not there does not apply.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include "base/units.h"
 #include "measure/explain.h"
 
-#define FULL  0.96 /* a resource is used up: the rest is edges of the interval */
-#define BUSY  0.97 /* a CPU has no time left */
+#define FULL  0.96  /* a resource is used up: the rest is edges of the interval */
+#define BUSY  0.97  /* a CPU has no time left */
 #define LOSES 0.004 /* of what arrives; less is not what limits */
-#define MUCH  0.06 /* of a CPU: worth being moved away */
+#define MUCH  0.06  /* of a CPU: worth being moved away */
 
 static void say(char text[MS_FINDING_TEXT], const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -85,7 +85,8 @@ static void wire(const struct ms_view *v, struct ms_finding *f)
 	f->certainty = 0.98;
 	say(f->sentence, "the wire of %s is full", v->ev->name);
 	say(f->arithmetic,
-	    "%sframes/s of %.0f bytes and 24 more for preamble, checksum and gap: %.1f %% of %sbit/s",
+	    "%sframes/s of %.0f bytes and 24 more for preamble, checksum and gap: %.1f %% of "
+	    "%sbit/s",
 	    si(v->aim == MS_AIM_RECEIVE ? v->arrives : v->rate, &a), v->bytes, v->wire * 100,
 	    si(ms_ev(v->ev, MS_EV_LINK_BPS), &b));
 }
@@ -122,14 +123,15 @@ static void hot_queue(const struct ms_view *v, struct ms_finding *f)
 {
 	unsigned n = v->ev->n_queues;
 
-	if (v->aim != MS_AIM_RECEIVE || n < 2 || v->imbalance < 1.5 ||
-	    !loses(v, ring_losses(v)) || v->irq_busy < BUSY || v->ev->mode == MS_MODE_POLL)
+	if (v->aim != MS_AIM_RECEIVE || n < 2 || v->imbalance < 1.5 || !loses(v, ring_losses(v)) ||
+	    v->irq_busy < BUSY || v->ev->mode == MS_MODE_POLL)
 		return;
 	f->certainty = 0.85;
 	say(f->sentence, "one queue of %s gets most of the frames, and its CPU has no time left",
 	    v->ev->name);
 	say(f->arithmetic,
-	    "the busiest of %u queues has %.0f %% of the frames, its CPU is busy %.0f %% of the time",
+	    "the busiest of %u queues has %.0f %% of the frames, its CPU is busy %.0f %% of the "
+	    "time",
 	    n, v->imbalance / n * 100, v->irq_busy * 100);
 }
 
@@ -151,7 +153,8 @@ static void hot_cpu(const struct ms_view *v, struct ms_finding *f)
 	f->certainty = 0.8;
 	say(f->sentence, "one CPU does both the interrupts of %s and the program", v->ev->name);
 	say(f->arithmetic,
-	    "it is busy %.0f %% of the time, %.0f %% of it in interrupts and softirqs, and %u other "
+	    "it is busy %.0f %% of the time, %.0f %% of it in interrupts and softirqs, and %u "
+	    "other "
 	    "CPUs are nearly idle; without them the program could do %.2f times as much",
 	    v->app_busy * 100, v->app_irq * 100, v->spare, gain);
 }
@@ -160,7 +163,7 @@ static void hot_cpu(const struct ms_view *v, struct ms_finding *f)
 static void one_irq_cpu(const struct ms_view *v, struct ms_finding *f)
 {
 	if (v->aim == MS_AIM_REQUEST || v->now.place != MS_PLACE_ZERO || v->ev->n_queues < 2 ||
-	    v->ev->n_cpus < 2 || v->irq_busy < BUSY || v->imbalance > 1.5)
+	    v->ev->n_cpus < 2 || v->irq_busy < BUSY || v->irq_irq < 0.7 || v->imbalance > 1.5)
 		return;
 	if (v->aim == MS_AIM_RECEIVE ? !loses(v, v->lost) : v->waits < 0.02)
 		return;
@@ -227,13 +230,15 @@ static void tx_ring(const struct ms_view *v, struct ms_finding *f)
 static void moderation(const struct ms_view *v, struct ms_finding *f)
 {
 	double round = v->round * 1e6, work = v->work * 1e6;
-	bool adaptive = v->now.usecs == 1;
+	bool adaptive = v->now.usecs == 1, few;
 	struct si a;
 
 	if (v->aim != MS_AIM_REQUEST || !v->now.usecs || v->now.mode == MS_MODE_POLL ||
 	    v->hot_busy >= BUSY)
 		return;
-	if (!(v->gate > 0.8) && !(adaptive && round > 2 * work && v->cleanings > 1.2 * v->rate))
+	/* Unhindered, a transaction has two interrupts: its frame, and the sent one's cleaning. */
+	few = v->cleanings < 1.5 * v->rate / (isnan(v->outstanding) ? 1 : v->outstanding);
+	if (!(v->gate > 0.8) && !(adaptive && round > 1.5 * work && few))
 		return;
 	f->certainty = adaptive ? 0.6 : 0.9;
 	say(f->sentence, "requests wait for the interrupt moderation of %s", v->ev->name);
@@ -296,8 +301,8 @@ static void offload(const struct ms_view *v, struct ms_finding *f)
 
 static void segmentation(const struct ms_view *v, struct ms_finding *f)
 {
-	bool off = v->aim == MS_AIM_SEND ? ms_ev(v->ev, MS_EV_TSO) == 0
-					 : ms_ev(v->ev, MS_EV_GRO) == 0;
+	bool off =
+		v->aim == MS_AIM_SEND ? ms_ev(v->ev, MS_EV_TSO) == 0 : ms_ev(v->ev, MS_EV_GRO) == 0;
 
 	if (!off || !(ms_ev(v->ev, MS_EV_TCP_PPS) > v->rate / 2) || v->hot_busy < BUSY)
 		return;
@@ -330,12 +335,16 @@ static void cpu(const struct ms_view *v, struct ms_finding *f)
 		busy = 1;
 	if (busy < BUSY)
 		return;
-	if (v->aim == MS_AIM_RECEIVE && v->ev->mode == MS_MODE_POLL && !loses(v, v->lost))
+	/* Without losses yet, a full CPU that takes hardly an interrupt has fallen behind: the ring
+	 * still fills. */
+	if (v->aim == MS_AIM_RECEIVE && !loses(v, v->lost) &&
+	    (v->ev->mode == MS_MODE_POLL || ms_ev0(v->ev, MS_EV_IRQS) > v->rate / 50))
 		return;
 	f->certainty = 0.75;
 	say(f->sentence, "a CPU has no time left");
 	say(f->arithmetic,
-	    "it is busy %.0f %% of the time; a %s costs %.0f ns in programs and %.0f ns in softirqs: "
+	    "it is busy %.0f %% of the time; a %s costs %.0f ns in programs and %.0f ns in "
+	    "softirqs: "
 	    "%s/s",
 	    busy * 100, v->aim == MS_AIM_REQUEST ? "transaction" : "frame",
 	    isnan(v->app_ns) ? 0 : v->app_ns, isnan(v->soft_ns) ? 0 : v->soft_ns, si(v->rate, &a));
@@ -347,7 +356,8 @@ static void path(const struct ms_view *v, struct ms_finding *f)
 	double irq = isnan(v->irq_ns) ? 0 : v->irq_ns;
 	double round = v->round * 1e6, work = v->work * 1e6;
 
-	if (v->aim != MS_AIM_REQUEST || !(work > 0.22 * round) || v->hot_busy >= BUSY)
+	if (v->aim != MS_AIM_REQUEST || v->hot_busy >= BUSY ||
+	    !(work > 0.2 * (round + ms_ev0(v->ev, MS_EV_THINK) / 1e3)))
 		return;
 	/* On a server one does not know how many are outstanding; more than one CPU's work at a
 	 * time means several, and then it is not one round that counts. */
@@ -371,6 +381,20 @@ static void switches(const struct ms_view *v, struct ms_finding *f)
 	f->certainty = 0.3;
 	say(f->sentence, "every transaction wakes the program and puts it to sleep again");
 	say(f->arithmetic, "%scontext switches/s: %.1f a transaction", si(n, &a), n / v->rate);
+}
+
+/* It does what it was told. */
+static void asked(const struct ms_view *v, struct ms_finding *f)
+{
+	double rate = ms_ev(v->ev, MS_EV_OFFERED_PPS);
+	struct si a, b;
+
+	if (v->aim != MS_AIM_SEND || !(v->rate >= 0.97 * rate))
+		return;
+	f->certainty = 0.9;
+	say(f->sentence, "nothing on this box: what it was told to send is sent");
+	say(f->arithmetic, "%s/s of %s/s; the wire is busy %.0f %% of the time", si(v->rate, &a),
+	    si(rate, &b), v->wire * 100);
 }
 
 static void offered(const struct ms_view *v, struct ms_finding *f)
@@ -399,14 +423,18 @@ const struct ms_cause ms_causes[] = {
 	  "missing - own drops > 0", "Cable, optics, the switch's queues, the sender's rate.",
 	  lost_before },
 	{ "wire", "the wire", "Throughput stands still whatever is turned.",
-	  "frames and bytes a second, the link's speed.",
-	  "pps x (bytes + 24) x 8 / speed >= 96 %",
+	  "frames and bytes a second, the link's speed.", "pps x (bytes + 24) x 8 / speed >= 96 %",
 	  "A faster link, larger frames, or several links.", wire },
+	{ "asked", "nothing here: the rate that was asked for", "It sends what it was told to.",
+	  "frames a second, the sender's setting.", "pps >= 97 % of the rate", "Ask for more.",
+	  asked },
 	{ "pci", "the bus", "As the wire, but the wire has room.",
-	  "frames and bytes a second; width, speed and payload of the slot (lspci: LnkSta, DevCtl).",
+	  "frames and bytes a second; width, speed and payload of the slot (lspci: LnkSta, "
+	  "DevCtl).",
 	  "pps x (bytes + 24 x packets + descriptor + doorbell) x 8 / rate >= 93 %",
 	  "A wider slot, a larger MaxPayload, larger frames.", pci },
-	{ "backlog", "the backlog", "Frames are lost between driver and stack (RPS, veth, loopback).",
+	{ "backlog", "the backlog",
+	  "Frames are lost between driver and stack (RPS, veth, loopback).",
 	  "softnet_stat: dropped.", "dropped > 0.4 % of what arrives",
 	  "sysctl net.core.netdev_max_backlog; RPS to more CPUs.", backlog },
 	{ "hot-queue", "one hot queue", "Losses while other queues and CPUs have nothing to do.",
@@ -422,15 +450,16 @@ const struct ms_cause ms_causes[] = {
 	  "Spread the vectors: /proc/irq/N/smp_affinity_list, irqbalance.", one_irq_cpu },
 	{ "socket", "the receiver's socket", "The stack has the frames, the program does not.",
 	  "UdpRcvbufErrors, ss -m, the program's CPU.", "errors > 0.4 % of what arrives",
-	  "A faster or further program, its CPU free of interrupts, SO_RCVBUF for bursts.", socket },
+	  "A faster or further program, its CPU free of interrupts, SO_RCVBUF for bursts.",
+	  socket },
 	{ "rx-ring", "the receive ring", "Losses in the chip although CPUs have time.",
 	  "rx_missed_errors, rx_no_dma_resources, ring size, moderation.",
-	  "arrival rate x time between two polls > ring", "ethtool -G rx N; ethtool -C rx-usecs less.",
-	  rx_ring },
+	  "arrival rate x time between two polls > ring",
+	  "ethtool -G rx N; ethtool -C rx-usecs less.", rx_ring },
 	{ "tx-ring", "the transmit ring", "Senders wait although CPU and wire have room.",
 	  "tx_restart_queue, the sender's idle time, ring size, interrupts.",
-	  "pps = frames in flight x cleanings a second", "ethtool -G tx N; ethtool -C rx-usecs less.",
-	  tx_ring },
+	  "pps = frames in flight x cleanings a second",
+	  "ethtool -G tx N; ethtool -C rx-usecs less.", tx_ring },
 	{ "moderation", "interrupt moderation", "Requests take the timer's time, CPUs idle.",
 	  "interrupts a second, rx-usecs, transactions a second.",
 	  "interrupts x interval >= 80 %: every interrupt waits",
@@ -448,14 +477,13 @@ const struct ms_cause ms_causes[] = {
 	  "busy >= 97 %; ns a frame = time / frames",
 	  "Fewer ns a frame, more queues, a faster CPU.", cpu },
 	{ "path", "the way through the box", "A request waits for nobody, and yet takes long.",
-	  "transactions a second, each CPU's times.",
-	  "our work of a round / round >= 22 %",
+	  "transactions a second, each CPU's times.", "our work of a round / round >= 22 %",
 	  "Busy polling, a faster CPU, no deep C-states; program near the interrupts.", path },
 	{ "budget", "the softirq budget", "time_squeeze rises.", "softnet_stat: time_squeeze.",
 	  "squeezed > 100/s together with ring losses",
 	  "sysctl net.core.netdev_budget; only if the CPU has time.", budget },
-	{ "cache", "cache misses", "A frame costs more than it did.",
-	  "perf stat -e cache-misses.", "misses a frame > 4, about 60 ns each",
+	{ "cache", "cache misses", "A frame costs more than it did.", "perf stat -e cache-misses.",
+	  "misses a frame > 4, about 60 ns each",
 	  "Smaller rings, fewer routes, huge pages, NUMA locality.", cache },
 	{ "switches", "context switches", "The program sleeps between any two frames.",
 	  "ctxt_switches of the program.", "switches a transaction > 1.5",

@@ -2,8 +2,8 @@
 /*
  * What a Linux box shows of one interface and of itself over some seconds: the only thing that
  * verdicts are made from. It is filled from a live box (counters of /proc, ethtool and netlink) or
- * from a run in the lab, and there only with what a Linux box would show too: ms_evidence_lab leaves
- * out whatever only a model knows, such as how busy its bus is.
+ * from a run in the lab, and there only with what a Linux box would show too: ms_evidence_lab
+ * leaves out whatever only a model knows, such as how busy its bus is.
  *
  * Each number may be unknown (NAN): it was not there, or nobody may read it. The table says where
  * each comes from and what stays hidden without it.
@@ -15,10 +15,12 @@
 #include <stdbool.h>
 
 #include "lab/run.h"
+#include "linux/sample.h"
 
 /*      id, key, unit, where Linux shows it, what is hidden without it */
 #define MS_EVIDENCE(X)                                                                             \
-	X(TX_PPS, "tx_pps", "/s", "ip -s link: frames sent", "whether it sends at all")            \
+	X(TX_PPS, "tx_pps", "/s", "ethtool -S: tx_pkts_nic; ip -s link: frames sent",              \
+	  "whether it sends at all")                                                               \
 	X(TX_BYTES, "tx_bytes_per_s", "B/s", "ip -s link: bytes sent", "how full the wire is")     \
 	X(RX_PPS, "rx_pps", "/s", "ip -s link: frames received", "whether it receives at all")     \
 	X(RX_BYTES, "rx_bytes_per_s", "B/s", "ip -s link: bytes received", "how full the wire is") \
@@ -26,7 +28,8 @@
 	  "moderation and the price of interrupts")                                                \
 	X(TX_RESTART, "tx_restart_per_s", "/s", "ethtool -S: tx_restart_queue",                    \
 	  "a transmit ring that fills up")                                                         \
-	X(SENDER_WAITS, "sender_waits", "", "pktgen's idle time; holdoff gen's time with a full ring", \
+	X(SENDER_WAITS, "sender_waits", "",                                                        \
+	  "pktgen's idle time; holdoff gen's time with a full ring",                               \
 	  "how much of a sender's CPU time is waiting for the ring")                               \
 	X(OFFERED_PPS, "offered_pps", "/s", "the rate that the sender was given",                  \
 	  "whether more would be sent if it were asked for")                                       \
@@ -71,10 +74,12 @@
 	X(RX_USECS, "rx_usecs", "us", "ethtool -c", "moderation")                                  \
 	X(ADAPTIVE, "adaptive", "", "ethtool -c: Adaptive", "moderation that changes by itself")   \
 	X(BUDGET, "budget", "", "sysctl net.core.netdev_budget", "the softirq budget")             \
-	X(BQL, "bql", "", "/sys/class/net/IFACE/queues/tx-0/byte_queue_limits", "byte queue limits") \
+	X(BQL, "bql", "", "/sys/class/net/IFACE/queues/tx-0/byte_queue_limits",                    \
+	  "byte queue limits")                                                                     \
 	X(TSO, "tso", "", "ethtool -k: tcp-segmentation-offload", "segmentation in software")      \
 	X(GRO, "gro", "", "ethtool -k: generic-receive-offload", "small frames in the stack")      \
-	X(CSUM, "csum", "", "ethtool -k: rx-checksumming, tx-checksumming", "checksums in software") \
+	X(CSUM, "csum", "", "ethtool -k: rx-checksumming, tx-checksumming",                        \
+	  "checksums in software")                                                                 \
 	X(TCP_PPS, "tcp_pps", "/s", "/proc/net/snmp: TcpInSegs, TcpOutSegs",                       \
 	  "whether segmentation offload matters")                                                  \
 	X(CSUM_ERRORS, "csum_errors_per_s", "/s", "ethtool -S: rx_csum_offload_errors",            \
@@ -151,5 +156,8 @@ double ms_ev_busy(const struct ms_ev_cpu *cpu);
 /* From a run: the chip `chip` (index into result->chip) and its host, as Linux on it would show. */
 void ms_evidence_lab(const struct lab_scenario *scenario, const struct lab_result *result,
 		     unsigned chip, struct ms_evidence *ev);
+
+/* From a live box: interface `iface` (index into delta->iface). */
+void ms_evidence_linux(const struct lx_delta *delta, unsigned iface, struct ms_evidence *ev);
 
 #endif

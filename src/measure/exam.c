@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The examination: explain and tune get the evidence of each case, and are held against its truth. */
+/* The examination: explain and tune get the evidence of each case, and are held against its truth.
+ */
 #include "measure/exam.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static const struct {
 static bool claim_holds(const char *cause, unsigned truths)
 {
 	/* Nothing here: no lever of this box helps. */
-	if (!strcmp(cause, "offered") || !strcmp(cause, "idle"))
+	if (!strcmp(cause, "offered") || !strcmp(cause, "asked") || !strcmp(cause, "idle"))
 		return !(truths & ~(1u << MS_LEVER_OFFERED));
 	for (unsigned i = 0; i < HO_ARRAY_LEN(claims); i++) {
 		if (strcmp(claims[i].cause, cause))
@@ -118,8 +119,7 @@ static int examine_tune(const struct ms_exam_case *c, const struct ms_exam_truth
 		return ho_err_set(err, -ENOMEM, "out of memory for tuning");
 	rc = ms_tune(tune, &target, err);
 	if (rc == 0) {
-		cell = tune->best == tune->now ? -1
-					       : cell_of(c, &tune->cell[tune->best].choice);
+		cell = tune->best == tune->now ? -1 : cell_of(c, &tune->cell[tune->best].choice);
 		out->tuned = cell < 0 ? truth->objective : truth->cell[cell];
 		out->tune_runs = tune->runs;
 	}

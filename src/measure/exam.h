@@ -3,16 +3,14 @@
  * The examination of explain and tune: random machines under random loads, in the lab, where the
  * truth can be had by turning every knob and running again.
  *
- *   case       drawn from a seed: a box under test ("dut") with a CPU speed, prices of interrupts and
- *              switches, a bus, a wire, rings, moderation, an rx-mode, places of interrupts and
- *              programs; and a load: pktgen, a generator, frames to receive in the kernel or through
- *              a socket, requests to answer or to make
- *   objective  frames or transactions a second, at the program that counts
- *   cells      the settings that an owner of the box could choose: rings, moderation, rx-mode,
- *              places of interrupts; every combination is run
- *   levers     one thing each that limits less than in the case: a larger ring, other moderation,
- *              a faster CPU, wire or bus, cheaper interrupts, ...; each is run alone. A lever that
- *              raises the objective by MS_EXAM_GAIN or more is a true limiter
+ *   case       drawn from a seed: a box under test ("dut") with a CPU speed, prices of interrupts
+ * and switches, a bus, a wire, rings, moderation, an rx-mode, places of interrupts and programs;
+ * and a load: pktgen, a generator, frames to receive in the kernel or through a socket, requests to
+ * answer or to make objective  frames or transactions a second, at the program that counts cells
+ * the settings that an owner of the box could choose: rings, moderation, rx-mode, places of
+ * interrupts; every combination is run levers     one thing each that limits less than in the case:
+ * a larger ring, other moderation, a faster CPU, wire or bus, cheaper interrupts, ...; each is run
+ * alone. A lever that raises the objective by MS_EXAM_GAIN or more is a true limiter
  *
  * The truth knows nothing of causes or laws: it is objectives of runs. What is examined sees the
  * evidence of one run (measure/evidence.h) and nothing else.
@@ -26,16 +24,15 @@
 #define MS_EXAM_GAIN 0.03
 
 enum ms_exam_load {
-	MS_LOAD_PKTGEN,  /* the dut sends: Linux's pktgen */
-	MS_LOAD_GEN,     /* the dut sends: the engine's generator */
-	MS_LOAD_SINK,    /* the dut receives, in the kernel alone */
-	MS_LOAD_SOCKET,  /* the dut receives, a program reads a socket */
-	MS_LOAD_SERVER,  /* the dut answers requests */
-	MS_LOAD_CLIENT,  /* the dut makes requests */
+	MS_LOAD_PKTGEN, /* the dut sends: Linux's pktgen */
+	MS_LOAD_GEN,    /* the dut sends: the engine's generator */
+	MS_LOAD_SINK,   /* the dut receives, in the kernel alone */
+	MS_LOAD_SOCKET, /* the dut receives, a program reads a socket */
+	MS_LOAD_SERVER, /* the dut answers requests */
+	MS_LOAD_CLIENT, /* the dut makes requests */
 	MS_LOADS,
 };
 extern const char *const ms_exam_load_names[MS_LOADS];
-
 
 /* What an owner can set. */
 struct ms_exam_set {
@@ -62,7 +59,7 @@ struct ms_exam_case {
 	unsigned outstanding;
 	unsigned rcvbuf, budget;
 	double peer_slow;
-	unsigned think_us; /* of the peer */
+	unsigned think_us;      /* of the peer */
 	struct ms_exam_set set; /* as it is now */
 	struct ms_exam_set cell[MS_EXAM_CELLS];
 	unsigned cells;
@@ -75,18 +72,18 @@ void ms_exam_case(uint64_t seed, unsigned number, struct ms_exam_case *c);
 enum ms_lever {
 	MS_LEVER_WIRE,
 	MS_LEVER_PCI,
-	MS_LEVER_CPU,      /* all prices of the CPU's work lower */
-	MS_LEVER_RING,     /* larger */
-	MS_LEVER_SOONER,   /* less moderation: the best of the cells' */
-	MS_LEVER_LATER,    /* more moderation */
-	MS_LEVER_MODE,     /* the best other rx-mode */
-	MS_LEVER_PLACE,    /* the best other place of interrupts */
-	MS_LEVER_IRQ,      /* cheaper interrupts */
-	MS_LEVER_SWITCH,   /* cheaper wake-ups and switches */
-	MS_LEVER_SOCKET,   /* more room in the socket */
-	MS_LEVER_BUDGET,   /* more frames a softirq round */
-	MS_LEVER_FLOWS,    /* spread evenly over the queues */
-	MS_LEVER_OFFERED,  /* more is offered, or the other end is faster */
+	MS_LEVER_CPU,     /* all prices of the CPU's work lower */
+	MS_LEVER_RING,    /* larger */
+	MS_LEVER_SOONER,  /* less moderation: the best of the cells' */
+	MS_LEVER_LATER,   /* more moderation */
+	MS_LEVER_MODE,    /* the best other rx-mode */
+	MS_LEVER_PLACE,   /* the best other place of interrupts */
+	MS_LEVER_IRQ,     /* cheaper interrupts */
+	MS_LEVER_SWITCH,  /* cheaper wake-ups and switches */
+	MS_LEVER_SOCKET,  /* more room in the socket */
+	MS_LEVER_BUDGET,  /* more frames a softirq round */
+	MS_LEVER_FLOWS,   /* spread evenly over the queues */
+	MS_LEVER_OFFERED, /* more is offered, or the other end is faster */
 	MS_LEVERS,
 };
 extern const char *const ms_lever_names[MS_LEVERS];

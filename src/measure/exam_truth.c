@@ -5,8 +5,8 @@
 #include "measure/exam.h"
 
 const char *const ms_lever_names[MS_LEVERS] = {
-	"wire", "pci",    "cpu",    "ring",   "sooner", "later",   "mode",
-	"place", "irq",   "switch", "socket", "budget", "flows", "offered",
+	"wire",  "pci", "cpu",    "ring",   "sooner", "later", "mode",
+	"place", "irq", "switch", "socket", "budget", "flows", "offered",
 };
 
 /* The case with one resource less scarce. False: this case has no such lever. */
@@ -98,8 +98,8 @@ int ms_exam_truth(const struct ms_exam_case *c, struct ms_exam_truth *out, struc
 		/* From adaptive moderation one does not know which way is more. */
 		if ((lever == MS_LEVER_SOONER || lever == MS_LEVER_LATER) &&
 		    (c->set.usecs == 1 || c->cell[i].usecs == 1)) {
-			enum ms_lever other = lever == MS_LEVER_SOONER ? MS_LEVER_LATER
-								       : MS_LEVER_SOONER;
+			enum ms_lever other =
+				lever == MS_LEVER_SOONER ? MS_LEVER_LATER : MS_LEVER_SOONER;
 
 			out->lever[other] = fmax(out->lever[other], out->cell[i]);
 		}

@@ -52,7 +52,8 @@ void ms_explain(const struct ms_evidence *ev, const struct ms_choices *choices,
 		if (!best && found.certainty >= 0.5) {
 			best = c;
 			out->finding = found;
-		} else if (out->n_also < HO_ARRAY_LEN(out->also) && strcmp(c->name, "offered")) {
+		} else if (out->n_also < HO_ARRAY_LEN(out->also) && strcmp(c->name, "offered") &&
+			   strcmp(c->name, "asked")) {
 			out->also[out->n_also] = c;
 			out->also_certainty[out->n_also++] = found.certainty;
 		}

@@ -56,18 +56,19 @@ struct ms_view {
 	double hot_irq;  /* of that: interrupts and softirqs */
 	double app_busy; /* the same for the busiest CPU with a program */
 	double app_irq;
-	double irq_busy; /* the busiest CPU that the vectors interrupt */
+	double irq_busy;  /* the busiest CPU that the vectors interrupt */
+	double irq_irq;   /* most of interrupts and softirqs on one CPU */
 	double imbalance; /* share of the busiest queue times queues: 1 = even */
-	double waits;    /* of senders, for the ring */
-	double gate;     /* interrupts a second x moderation interval: 1 = always waits for it */
+	double waits;     /* of senders, for the ring */
+	double gate;      /* interrupts a second x moderation interval: 1 = always waits for it */
 	/* prices in ns, of the law */
-	double round;    /* requests, s: of one, without the client's pause; unknown outstanding = 1 */
+	double round; /* requests, s: of one, without the client's pause; unknown outstanding = 1 */
 	double outstanding;
-	double work;     /* of this box for one transaction, s */
-	double app_ns;   /* a frame or transaction, in programs */
-	double soft_ns;  /* the same in softirqs, without the interrupt's own */
-	double irq_ns;   /* an interrupt with all that it begins */
-	double hard_ns;  /* of that: in hard interrupts */
+	double work;      /* of this box for one transaction, s */
+	double app_ns;    /* a frame or transaction, in programs */
+	double soft_ns;   /* the same in softirqs, without the interrupt's own */
+	double irq_ns;    /* an interrupt with all that it begins */
+	double hard_ns;   /* of that: in hard interrupts */
 	double in_flight; /* sending: frames that the ring can hold */
 	double cleanings; /* sending: a second and queue */
 	struct ms_choice now;
@@ -81,7 +82,7 @@ double ms_law(const struct ms_view *view, const struct ms_choice *choice);
 #define MS_FINDING_TEXT 640
 
 struct ms_finding {
-	double certainty;            /* 0 to 1; 0 = does not apply */
+	double certainty;                 /* 0 to 1; 0 = does not apply */
 	char sentence[MS_FINDING_TEXT];   /* the verdict */
 	char arithmetic[MS_FINDING_TEXT]; /* with this box's numbers */
 };
@@ -105,6 +106,9 @@ struct ms_choices {
 
 /* All that make sense on this box: rings, moderation, rx-modes, places. */
 void ms_choices_list(const struct ms_view *view, struct ms_choices *out);
+/* Those of them that a live interface has: what is unknown of it cannot be set, and its driver's
+ * rx-mode is not ours to choose. */
+void ms_choices_live(const struct ms_view *view, struct ms_choices *out);
 
 struct ms_verdict {
 	struct ms_view view;
@@ -113,9 +117,9 @@ struct ms_verdict {
 	const struct ms_cause *also[4]; /* that apply as well, by certainty */
 	double also_certainty[4];
 	unsigned n_also;
-	bool advises;            /* another setting is worth it */
-	struct ms_choice advice; /* else the present one */
-	double expects;          /* the objective with it */
+	bool advises;              /* another setting is worth it */
+	struct ms_choice advice;   /* else the present one */
+	double expects;            /* the objective with it */
 	bool unknown[MS_EV_COUNT]; /* could not be read */
 };
 

@@ -13,7 +13,7 @@ static double weight(const struct ms_lab_iface *i)
 
 	if (!strcmp(name, "idle"))
 		return -1;
-	if (!strcmp(name, "offered"))
+	if (!strcmp(name, "offered") || !strcmp(name, "asked"))
 		return 0;
 	return i->verdict.finding.certainty;
 }
@@ -71,8 +71,7 @@ void ms_lab_sets(const struct ms_lab_iface *i, const struct ms_choice *from,
 	if (from->mode != to->mode)
 		add(out, i, "rx-mode", ms_mode_names[to->mode]);
 	if (from->place != to->place)
-		add(out, i, "irq-cpus",
-		    ms_place_cpus(&i->evidence, to->place, text, sizeof(text)));
+		add(out, i, "irq-cpus", ms_place_cpus(&i->evidence, to->place, text, sizeof(text)));
 }
 
 static void more(char *text, size_t bytes, const char *command)
@@ -120,9 +119,8 @@ struct tuner {
 	void (*progress)(void *ctx, unsigned run, const struct ms_choice *choice, double score);
 };
 
-static int run_scenario(const struct ms_grid *grid, const struct ms_lab_sets *sets,
-			unsigned repeat, struct lab_scenario **out, struct lab_result *r,
-			struct ho_err *err)
+static int run_scenario(const struct ms_grid *grid, const struct ms_lab_sets *sets, unsigned repeat,
+			struct lab_scenario **out, struct lab_result *r, struct ho_err *err)
 {
 	char seed[24];
 	int rc = ms_grid_scenario(grid, 0, out, err);
@@ -200,8 +198,8 @@ int ms_lab_tune(const struct ms_grid *grid, const char *only, struct ms_tune *tu
 		for (unsigned h = 0; h < grid->scenario->hosts_count; h++) {
 			const struct lab_host_spec *host = &grid->scenario->hosts[h];
 
-			for (unsigned c = 0; h == r->chip[iface->chip].host && c < host->chips_count;
-			     c++)
+			for (unsigned c = 0;
+			     h == r->chip[iface->chip].host && c < host->chips_count; c++)
 				if (!strcmp(host->chips[c].name, iface->name)) {
 					iface->name = host->chips[c].name;
 					break;

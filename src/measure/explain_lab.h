@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A scenario of the lab to be explained and tuned: its interfaces, and how its settings are said. */
+/* A scenario of the lab to be explained and tuned: its interfaces, and how its settings are said.
+ */
 #ifndef HOLDOFF_MEASURE_EXPLAIN_LAB_H
 #define HOLDOFF_MEASURE_EXPLAIN_LAB_H
 
@@ -21,12 +22,14 @@ struct ms_lab_explained {
 	unsigned main; /* the one whose verdict is the scenario's */
 };
 
-/* Explains every interface of a run. Names are the scenario's. `only`, "host.chip", may be NULL: then
- * the surest verdict that names something to do is the scenario's. -EINVAL if there is none. */
+/* Explains every interface of a run. Names are the scenario's. `only`, "host.chip", may be NULL:
+ * then the surest verdict that names something to do is the scenario's. -EINVAL if there is none.
+ */
 int ms_lab_explain(const struct lab_scenario *scenario, const struct lab_result *result,
 		   const char *only, struct ms_lab_explained *out, struct ho_err *err);
 
-/* What has to be set to come from `from` to `to`: at most 4 keys and values, as --set takes them. */
+/* What has to be set to come from `from` to `to`: at most 4 keys and values, as --set takes them.
+ */
 struct ms_lab_sets {
 	char key[4][160], value[4][160];
 	unsigned n;

@@ -2,13 +2,12 @@
 /*
  * The law: what another setting would give, from the prices in the view.
  *
- *   sending     pps of a queue = min(n f, room on the sender's CPU / c), n frames in flight at most, f
- *               cleanings a second; all queues together no more than wire and bus let through
- *   receiving   the same number that arrives, unless a ring overflows between two polls, or the CPU
- *               that polls, or that of the program, has no time left
- *   requests    transactions = outstanding / time of a round; that time is the present one with
- *               the wait for moderation, and the price of interrupts, exchanged; no more than the
- *               CPUs can do
+ *   sending     pps of a queue = min(n f, room on the sender's CPU / c), n frames in flight at
+ * most, f cleanings a second; all queues together no more than wire and bus let through receiving
+ * the same number that arrives, unless a ring overflows between two polls, or the CPU that polls,
+ * or that of the program, has no time left requests    transactions = outstanding / time of a
+ * round; that time is the present one with the wait for moderation, and the price of interrupts,
+ * exchanged; no more than the CPUs can do
  */
 #include <string.h>
 
@@ -70,14 +69,17 @@ static double send(const struct ms_view *v, const struct ms_choice *c)
 	unsigned queues = HO_MAX(v->ev->n_queues, 1u), cpus = irq_cpus(v, c->place);
 	double reserved = ms_ev0(v->ev, MS_EV_TX_RESERVED), n = c->ring - reserved;
 	double t = interval(c, true), k = irq_price(v, c) * 1e-9;
-	double app = fmax(v->app_ns, 20) * 1e-9, soft = fmax(isnan(v->soft_ns) ? 0 : v->soft_ns, 1) * 1e-9;
+	double app = fmax(v->app_ns, 20) * 1e-9,
+	       soft = fmax(isnan(v->soft_ns) ? 0 : v->soft_ns, 1) * 1e-9;
 	bool shared = c->place != MS_PLACE_AWAY;
+	bool known = !v->now.usecs && v->now.mode != MS_MODE_POLL && v->cleanings > 0;
 	double all = ms_ev(v->ev, MS_EV_OFFERED_PPS), r = v->rate / queues, sum = 0;
 
 	for (unsigned round = 0; round < 30; round++) {
 		double f = c->mode == MS_MODE_POLL ? 0
 			   : t > 0                 ? fmin(1 / t, r)
-						   : fmin(r / 8, 1 / (2e-6 + 2 * k));
+			   : known                 ? r / fmax(1, v->rate / queues / v->cleanings)
+						   : fmin(r / 4, 1 / (0.5e-6 + k));
 		double batch = f > 0 ? fmin(n, r / f) : 64;
 		double cost = app + spill_ns(v, batch) * 1e-9, here = soft * r + k * f;
 		double per_cpu = here * queues / cpus, slow, other;
@@ -146,8 +148,8 @@ static double request(const struct ms_view *v, const struct ms_choice *c)
 	double round = v->round, soft = (isnan(v->soft_ns) ? 0 : v->soft_ns) * 1e-9;
 	double k_now = irq_price(v, &v->now) * 1e-9, k = irq_price(v, c) * 1e-9;
 	double app = (isnan(v->app_ns) ? 0 : v->app_ns) * 1e-9;
-	double shared_now = v->now.place == MS_PLACE_AWAY ? fmax(app, soft + k_now)
-							  : app + soft + k_now;
+	double shared_now =
+		v->now.place == MS_PLACE_AWAY ? fmax(app, soft + k_now) : app + soft + k_now;
 	double work = fmax(app + soft + 2 * k_now, n * shared_now * 0.9), wait, shared, cap;
 	bool gated = v->gate > 0.8 || (v->now.usecs == 1 && v->now.mode != MS_MODE_POLL);
 
@@ -221,5 +223,27 @@ void ms_choices_list(const struct ms_view *v, struct ms_choices *out)
 				}
 			}
 		}
+	}
+}
+
+void ms_choices_live(const struct ms_view *v, struct ms_choices *out)
+{
+	struct ms_choices all;
+
+	ms_choices_list(v, &all);
+	out->n = 0;
+	for (unsigned i = 0; i < all.n; i++) {
+		struct ms_choice c = all.choice[i];
+
+		if (c.mode != MS_MODE_NAPI)
+			continue;
+		c.mode = v->now.mode;
+		if (!v->now.ring)
+			c.ring = 0;
+		if (isnan(ms_ev(v->ev, MS_EV_RX_USECS)))
+			c.usecs = v->now.usecs;
+		if (v->now.place == MS_PLACE_ELSE)
+			c.place = MS_PLACE_ELSE;
+		out->choice[out->n++] = c;
 	}
 }

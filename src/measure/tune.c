@@ -107,8 +107,8 @@ static unsigned distance(const struct ms_choice *a, const struct ms_choice *b)
 	       (a->place != b->place);
 }
 
-/* The most promising neighbour of the best that was not run yet: by the law, which is trusted in the
- * order that it gives. NULL: there is none. */
+/* The most promising neighbour of the best that was not run yet: by the law, which is trusted in
+ * the order that it gives. NULL: there is none. */
 static const struct ms_choice *next(struct ms_tune *t, const struct ms_choices *choices)
 {
 	const struct ms_view *v = &t->verdict.view;
@@ -141,7 +141,9 @@ static const struct ms_choice *next(struct ms_tune *t, const struct ms_choices *
 /* Two-sided 95 % of Student's t. */
 static double student(double degrees)
 {
-	static const double table[] = { 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23 };
+	static const double table[] = {
+		12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23
+	};
 
 	if (degrees < 1)
 		return table[0];
@@ -152,10 +154,10 @@ static void compare(struct ms_tune *t)
 {
 	const struct ms_tune_cell *a = &t->cell[t->now], *b = &t->cell[t->best];
 	double va = variance(a) / a->n, vb = variance(b) / b->n, error = sqrt(va + vb);
-	double degrees = va + vb > 0 ? (va + vb) * (va + vb) /
-					       (va * va / fmax(1, a->n - 1) +
-						vb * vb / fmax(1, b->n - 1))
-				     : 1e9;
+	double degrees =
+		va + vb > 0 ? (va + vb) * (va + vb) /
+				      (va * va / fmax(1, a->n - 1) + vb * vb / fmax(1, b->n - 1))
+			    : 1e9;
 
 	t->before = mean(a);
 	t->after = mean(b);

@@ -52,14 +52,14 @@ struct ms_tune_cell {
 
 struct ms_tune {
 	enum ms_tune_for what;
-	unsigned runs;     /* all in all */
-	unsigned most;     /* at most so many */
+	unsigned runs; /* all in all */
+	unsigned most; /* at most so many */
 	struct ms_tune_cell cell[MS_TUNE_CELLS];
 	unsigned cells;
-	unsigned now, best;   /* cells */
-	bool significant;     /* best against now */
-	double t;             /* Welch's */
-	struct ms_verdict verdict; /* of the present setting */
+	unsigned now, best;                        /* cells */
+	bool significant;                          /* best against now */
+	double t;                                  /* Welch's */
+	struct ms_verdict verdict;                 /* of the present setting */
 	double before, before_ci, after, after_ci; /* means of scores, half width of 95 % */
 };
 

@@ -7,8 +7,8 @@
 
 /* A CPU with less to do than this has room for the interrupts. */
 #define NEARLY_IDLE 0.15
-/* What an interrupt begins beside its handler, as a share of the handler: the start of softirqs and a
- * poll. No counter tells it apart from the frames' work; this is Linux's on many machines. */
+/* What an interrupt begins beside its handler, as a share of the handler: the start of softirqs and
+ * a poll. No counter tells it apart from the frames' work; this is Linux's on many machines. */
 #define BEGINS 0.55
 
 static double divide(double a, double b)
@@ -47,10 +47,10 @@ static double wire_share(double pps, double bytes, double bps)
 }
 
 /*
- * The bus: what a frame needs in its heavier direction. Sending, the data comes as completions of at
- * most `payload` bytes with 24 of header each, a descriptor of 16 bytes with its share of a header,
- * and a doorbell of 28 bytes. Receiving, the data goes as writes of the same form, and so does the
- * descriptor's write-back.
+ * The bus: what a frame needs in its heavier direction. Sending, the data comes as completions of
+ * at most `payload` bytes with 24 of header each, a descriptor of 16 bytes with its share of a
+ * header, and a doorbell of 28 bytes. Receiving, the data goes as writes of the same form, and so
+ * does the descriptor's write-back.
  */
 static double pci_share(const struct ms_view *v)
 {
@@ -99,6 +99,7 @@ static void cpus(struct ms_view *v)
 		} else if (busy < NEARLY_IDLE || polls_only(ev, i)) {
 			v->spare++;
 		}
+		v->irq_irq = fmax(v->irq_irq, irq);
 		if (interrupted(ev, i))
 			v->irq_busy = fmax(v->irq_busy, busy);
 		if (polls_only(ev, i))
@@ -154,7 +155,11 @@ static void prices(struct ms_view *v)
 		v->irq_ns = irqs > 0 ? v->hard_ns + begins : NAN;
 		v->soft_ns = divide(soft - begins * irqs * 1e-9, frames) * 1e9;
 	}
-	v->app_ns = divide(app, v->rate > 0 ? v->rate : NAN) * 1e9;
+	v->app_ns = divide(app, v->rate) * 1e9;
+	/* Little is left of a CPU that mostly waits, and that little is uncertain: building and
+	 * queueing a frame costs more than cleaning it. */
+	if (v->waits > 0.5 && v->soft_ns > 0)
+		v->app_ns = fmax(v->app_ns, 2.5 * v->soft_ns);
 }
 
 static enum ms_place place_now(const struct ms_evidence *ev)
@@ -189,10 +194,8 @@ void ms_view_make(const struct ms_evidence *ev, struct ms_view *v)
 	v->ev = ev;
 	v->waits = ms_ev0(ev, MS_EV_SENDER_WAITS);
 	aim(v);
-	v->wire = wire_share(v->aim == MS_AIM_RECEIVE
-				     ? v->arrives
-				     : v->rate,
-			     v->bytes, ms_ev(ev, MS_EV_LINK_BPS));
+	v->wire = wire_share(v->aim == MS_AIM_RECEIVE ? v->arrives : v->rate, v->bytes,
+			     ms_ev(ev, MS_EV_LINK_BPS));
 	v->pci = pci_share(v);
 	cpus(v);
 	queues(v);
@@ -211,14 +214,15 @@ void ms_view_make(const struct ms_evidence *ev, struct ms_view *v)
 
 		v->outstanding = n;
 		v->round = (isnan(n) ? 1 : n) / v->rate - ms_ev0(ev, MS_EV_THINK) * 1e-9;
-		v->work = (isnan(v->app_ns) ? 0 : v->app_ns) + (isnan(v->soft_ns) ? 0 : v->soft_ns) +
-			  (isnan(v->irq_ns) ? 0 : v->irq_ns);
+		v->work = (isnan(v->app_ns) ? 0 : v->app_ns) +
+			  (isnan(v->soft_ns) ? 0 : v->soft_ns) + (isnan(v->irq_ns) ? 0 : v->irq_ns);
 		v->work *= 1e-9;
 	}
 	v->in_flight = ms_ev(ev, MS_EV_TX_RING) - ms_ev0(ev, MS_EV_TX_RESERVED);
 }
 
-const char *ms_place_cpus(const struct ms_evidence *ev, enum ms_place place, char *buf, size_t bytes)
+const char *ms_place_cpus(const struct ms_evidence *ev, enum ms_place place, char *buf,
+			  size_t bytes)
 {
 	size_t at = 0;
 	unsigned programs = 0;
@@ -227,8 +231,7 @@ const char *ms_place_cpus(const struct ms_evidence *ev, enum ms_place place, cha
 	for (unsigned i = 0; i < ev->n_cpus; i++)
 		programs += ev->cpu[i].app;
 	for (unsigned i = 0; i < ev->n_cpus && at < bytes; i++) {
-		bool take = place == MS_PLACE_AWAY ? !ev->cpu[i].app
-						   : ev->cpu[i].app || !programs;
+		bool take = place == MS_PLACE_AWAY ? !ev->cpu[i].app : ev->cpu[i].app || !programs;
 
 		if (!take)
 			continue;

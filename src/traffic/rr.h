@@ -73,6 +73,8 @@ struct tr_rr_client_stats {
 void tr_rr_client_stats(const struct tr_rr_client *client, struct tr_rr_client_stats *out);
 /* Of whole transactions, ns. */
 const struct ho_hist *tr_rr_client_latency(const struct tr_rr_client *client);
+/* The same, to be emptied by who measures an interval, while the task does not run. */
+struct ho_hist *tr_rr_client_histogram(struct tr_rr_client *client);
 /* Executor's time from the first request to the last reply, ns. */
 uint64_t tr_rr_client_elapsed(const struct tr_rr_client *client);
 

@@ -319,6 +319,11 @@ void tr_rr_client_stats(const struct tr_rr_client *client, struct tr_rr_client_s
 	out->others = ho_ctr_read(&s->others);
 }
 
+struct ho_hist *tr_rr_client_histogram(struct tr_rr_client *client)
+{
+	return &client->latency_ns;
+}
+
 const struct ho_hist *tr_rr_client_latency(const struct tr_rr_client *client)
 {
 	return &client->latency_ns;

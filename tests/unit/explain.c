@@ -187,7 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sender),   cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_receiver), cmocka_unit_test(test_request),
-		cmocka_unit_test(test_table),	 cmocka_unit_test(test_tune),
+		cmocka_unit_test(test_table),    cmocka_unit_test(test_tune),
 		cmocka_unit_test(test_case),
 	};
 
