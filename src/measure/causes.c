@@ -48,7 +48,7 @@ static bool loses(const struct ms_view *v, double lost)
 
 static double ring_losses(const struct ms_view *v)
 {
-	return ms_ev0(v->ev, MS_EV_RX_MISSED) + ms_ev0(v->ev, MS_EV_RX_NO_DESC);
+	return ms_ev0(v->ev, MS_EV_RX_MISSED) + ms_ev0(v->ev, MS_EV_RX_NO_DESC) + v->behind;
 }
 
 /* --- judges --------------------------------------------------------------------------------- */
@@ -80,7 +80,8 @@ static void wire(const struct ms_view *v, struct ms_finding *f)
 {
 	struct si a, b;
 
-	if (!(v->wire >= FULL))
+	/* A full wire whose frames are lost here is not what limits. */
+	if (!(v->wire >= FULL) || (v->aim == MS_AIM_RECEIVE && loses(v, v->lost)))
 		return;
 	f->certainty = 0.98;
 	say(f->sentence, "the wire of %s is full", v->ev->name);
@@ -227,6 +228,17 @@ static void tx_ring(const struct ms_view *v, struct ms_finding *f)
 	    si(ms_law(v, &larger), &c));
 }
 
+/* Adaptive moderation of ixgbe's kind keeps 10.24, 51.2 or 124.9 us: such a rate is the timer's. */
+static bool at_a_class(double irqs)
+{
+	static const double us[] = { 10.24, 51.2, 124.928 };
+
+	for (unsigned i = 0; i < HO_ARRAY_LEN(us); i++)
+		if (fabs(irqs * us[i] * 1e-6 - 1) < 0.04)
+			return true;
+	return false;
+}
+
 static void moderation(const struct ms_view *v, struct ms_finding *f)
 {
 	double round = v->round * 1e6, work = v->work * 1e6;
@@ -237,7 +249,8 @@ static void moderation(const struct ms_view *v, struct ms_finding *f)
 	    v->hot_busy >= BUSY)
 		return;
 	/* Unhindered, a transaction has two interrupts: its frame, and the sent one's cleaning. */
-	few = v->cleanings < 1.5 * v->rate / (isnan(v->outstanding) ? 1 : v->outstanding);
+	few = v->cleanings < 1.5 * v->rate / (isnan(v->outstanding) ? 1 : v->outstanding) ||
+	      at_a_class(v->cleanings);
 	if (!(v->gate > 0.8) && !(adaptive && round > 1.5 * work && few))
 		return;
 	f->certainty = adaptive ? 0.6 : 0.9;
@@ -328,17 +341,20 @@ static void cache(const struct ms_view *v, struct ms_finding *f)
 static void cpu(const struct ms_view *v, struct ms_finding *f)
 {
 	double busy = fmax(v->hot_busy, v->aim == MS_AIM_RECEIVE ? v->irq_busy : 0);
+	double soft = v->now.mode == MS_MODE_POLL || isnan(v->soft_ns) ? 0 : v->soft_ns;
+	/* Of what comes at once, if it does: softirqs and program in turn, or beside each other. */
+	double burst = v->now.place == MS_PLACE_AWAY ? fmax(v->app_ns, soft) : v->app_ns + soft;
 	struct si a;
 
 	if (v->aim == MS_AIM_REQUEST && v->outstanding > 1 &&
-	    v->outstanding * fmax(v->app_ns, v->soft_ns) * 1e-9 > 0.8 * v->round)
+	    v->outstanding * burst * 1e-9 > 0.8 * v->round)
 		busy = 1;
 	if (busy < BUSY)
 		return;
 	/* Without losses yet, a full CPU that takes hardly an interrupt has fallen behind: the ring
 	 * still fills. */
 	if (v->aim == MS_AIM_RECEIVE && !loses(v, v->lost) &&
-	    (v->ev->mode == MS_MODE_POLL || ms_ev0(v->ev, MS_EV_IRQS) > v->rate / 50))
+	    (v->ev->mode == MS_MODE_POLL || ms_ev0(v->ev, MS_EV_IRQS) > v->rate / 200))
 		return;
 	f->certainty = 0.75;
 	say(f->sentence, "a CPU has no time left");

@@ -44,6 +44,7 @@
 	X(LOST_BEFORE, "lost_before_per_s", "/s",                                                  \
 	  "gaps in the receiver's numbers less our own drops; TcpRetransSegs",                     \
 	  "frames lost on the wire before us")                                                     \
+	X(RX_NIC, "rx_nic_pps", "/s", "ethtool -S: rx_pkts_nic", "frames that wait in the chip")       \
 	X(SOFTNET, "softnet_pps", "/s", "/proc/net/softnet_stat: processed",                       \
 	  "whether frames reach the protocol stack")                                               \
 	X(BACKLOG_DROPS, "backlog_drops_per_s", "/s", "/proc/net/softnet_stat: dropped",           \

@@ -107,6 +107,7 @@ static void counters(const struct lab_chip_result *c, struct ms_evidence *ev)
 	ev->value[MS_EV_RX_BYTES] = (double)c->rx_bytes / s;
 	ev->value[MS_EV_IRQS] = (double)c->interrupts / s;
 	ev->value[MS_EV_TX_RESTART] = (double)c->tx_stops / s;
+	ev->value[MS_EV_RX_NIC] = (double)c->rx_arrived / s;
 	ev->value[MS_EV_RX_MISSED] = (double)c->rx_missed / s;
 	ev->value[MS_EV_RX_NO_DESC] = (double)c->rx_no_descriptor / s;
 	ev->value[MS_EV_RX_ERRORS] = 0;

@@ -110,6 +110,7 @@ void ms_evidence_linux(const struct lx_delta *d, unsigned iface, struct ms_evide
 					       "rx_out_of_buffer", NULL };
 	static const char *const no_buffer[] = { "alloc_rx_buff_failed", "alloc_rx_page_failed",
 						 NULL };
+	static const char *const nic[] = { "rx_pkts_nic", NULL };
 	static const char *const csum[] = { "rx_csum_offload_errors", "rx_csum_bad", NULL };
 	const struct lx_ifdata *i = &d->iface[iface];
 	double s = (double)d->interval_ns / 1e9, adaptive, rx_csum, tx_csum;
@@ -137,6 +138,7 @@ void ms_evidence_linux(const struct lx_delta *d, unsigned iface, struct ms_evide
 	ev->value[MS_EV_RX_NO_DESC] = driver(i, no_desc, s);
 	ev->value[MS_EV_RX_NO_BUFFER] = driver(i, no_buffer, s);
 	ev->value[MS_EV_CSUM_ERRORS] = driver(i, csum, s);
+	ev->value[MS_EV_RX_NIC] = driver(i, nic, s);
 	if (i->facts.link_bps)
 		ev->value[MS_EV_LINK_BPS] = (double)i->facts.link_bps;
 	/* 8b/10b up to 5 GT/s, 128b/130b from 8 on. */

@@ -380,7 +380,7 @@ static double objective(const struct ms_exam_case *c, const struct lab_result *r
 							     chip->socket_drops));
 
 		n = lab_per_second(r, c->load == MS_LOAD_SINK ? chip->rx_packets : taken(r));
-		return saturated(r) ? fmin(n, kept) : kept;
+		return saturated(r) || n < 0.85 * kept ? fmin(n, kept) : kept;
 	}
 	switch (c->load) {
 	case MS_LOAD_SERVER:

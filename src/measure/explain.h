@@ -46,6 +46,7 @@ struct ms_view {
 	double rate;    /* of the objective, now */
 	double arrives; /* receiving: frames that come, drops included */
 	double lost;    /* receiving: a second, by us */
+	double behind;  /* receiving: a second, more that wait in the chip */
 	double bytes;   /* of a frame, without FCS */
 	double wire;    /* shares used, 0 to 1 */
 	double pci;

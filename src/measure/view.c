@@ -38,6 +38,18 @@ static void aim(struct ms_view *v)
 		v->bytes = divide(ms_ev0(ev, MS_EV_RX_BYTES), rx);
 	}
 	v->arrives = v->rate + v->lost;
+	/* What the controller took from the wire and neither gave on nor dropped fills its buffer,
+	 * and will be lost when that is full. A batch at the interval's end is no sign of it. */
+	v->behind = ms_ev0(ev, MS_EV_RX_NIC) - rx - ms_ev0(ev, MS_EV_RX_MISSED) -
+		    ms_ev0(ev, MS_EV_RX_NO_DESC);
+	if (v->aim == MS_AIM_RECEIVE && v->behind > 0.12 * v->arrives) {
+		v->lost += v->behind;
+		v->arrives += v->behind;
+	} else {
+		v->behind = 0;
+	}
+	if (v->aim != MS_AIM_NOTHING)
+		v->rate = fmax(v->rate, 1);
 }
 
 /* Preamble, FCS and gap are 24 bytes; no frame is shorter than 60. */
@@ -156,6 +168,9 @@ static void prices(struct ms_view *v)
 		v->soft_ns = divide(soft - begins * irqs * 1e-9, frames) * 1e9;
 	}
 	v->app_ns = divide(app, v->rate) * 1e9;
+	/* A program that gets nothing has no price: it reads faster than the stack works. */
+	if (v->aim == MS_AIM_RECEIVE && v->rate < 0.01 * v->arrives)
+		v->app_ns = 0.3 * v->soft_ns;
 	/* Little is left of a CPU that mostly waits, and that little is uncertain: building and
 	 * queueing a frame costs more than cleaning it. */
 	if (v->waits > 0.5 && v->soft_ns > 0)

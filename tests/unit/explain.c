@@ -19,7 +19,7 @@ static void sender(struct ms_evidence *ev)
 	ev->mode = MS_MODE_NAPI;
 	ev->n_cpus = 1;
 	ev->n_queues = 1;
-	ev->cpu[0] = (struct ms_ev_cpu){ .user = 0.7, .irq = 0.1, .softirq = 0.2, .app = true };
+	ev->cpu[0] = (struct ms_ev_cpu){ .user = 0.7, .irq = 0.02, .softirq = 0.28, .app = true };
 	ev->queue[0] = (struct ms_ev_queue){ 0, 20000, 0, 4.7e6 };
 	ev->value[MS_EV_TX_PPS] = 4.7e6;
 	ev->value[MS_EV_TX_BYTES] = 4.7e6 * 60;
@@ -119,8 +119,8 @@ static void test_request(void **state)
 	assert_int_equal(v.advice.usecs, 0);
 	ev.value[MS_EV_RX_USECS] = 0;
 	assert_string_equal(cause(&ev), "offered");
-	/* The client's own pause is not a round. */
-	ev.value[MS_EV_THINK] = 35000;
+	ev.cpu[0].user = 0.3;
+	ev.cpu[0].idle = 0.65;
 	assert_string_equal(cause(&ev), "path");
 }
 
