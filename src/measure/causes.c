@@ -221,9 +221,10 @@ static void tx_ring(const struct ms_view *v, struct ms_finding *f)
 	f->certainty = v->irq_busy >= BUSY && v->hot_irq > 0.5 ? 0.4 : 0.85;
 	say(f->sentence, "the transmit ring of %s is full until the next cleaning", v->ev->name);
 	say(f->arithmetic,
-	    "%.0f frames in flight x %s cleanings/s x %u queues = %sframes/s at most; the senders "
-	    "wait %.0f %% of their time; a ring of %u would allow %s/s",
+	    "%.0f frames in flight x %scleanings/s x %u queue%s = %sframes/s at most; the senders "
+	    "wait %.0f %% of their time; a ring of %u would allow %sframes/s",
 	    v->in_flight, si(v->cleanings, &a), v->ev->n_queues,
+	    v->ev->n_queues == 1 ? "" : "s",
 	    si(v->in_flight * v->cleanings * v->ev->n_queues, &b), v->waits * 100, larger.ring,
 	    si(ms_law(v, &larger), &c));
 }
@@ -349,7 +350,10 @@ static void cpu(const struct ms_view *v, struct ms_finding *f)
 	if (v->aim == MS_AIM_REQUEST && v->outstanding > 1 &&
 	    v->outstanding * burst * 1e-9 > 0.8 * v->round)
 		busy = 1;
-	if (busy < BUSY)
+	if (busy < BUSY || v->aim == MS_AIM_NOTHING)
+		return;
+	/* Who spins in front of a full ring is not busy. */
+	if (v->aim == MS_AIM_SEND && v->waits > 0.02 && v->irq_irq < BUSY)
 		return;
 	/* Without losses yet, a full CPU that takes hardly an interrupt has fallen behind: the ring
 	 * still fills. */

@@ -174,7 +174,7 @@ static void prices(struct ms_view *v)
 	/* Little is left of a CPU that mostly waits, and that little is uncertain: building and
 	 * queueing a frame costs more than cleaning it. */
 	if (v->waits > 0.5 && v->soft_ns > 0)
-		v->app_ns = fmax(v->app_ns, 2.5 * v->soft_ns);
+		v->app_ns = fmax(v->app_ns, 3.5 * v->soft_ns);
 }
 
 static enum ms_place place_now(const struct ms_evidence *ev)
