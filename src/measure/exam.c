@@ -27,7 +27,8 @@ static const struct {
 	{ "moderation", { MS_LEVER_SOONER }, 1 },
 	{ "irq-rate", { MS_LEVER_LATER, MS_LEVER_IRQ }, 2 },
 	{ "cpu", { MS_LEVER_CPU }, 1 },
-	{ "path", { MS_LEVER_CPU }, 1 },
+	/* Interrupt, wake-up, program: each is part of the way, and polling leaves out two. */
+	{ "path", { MS_LEVER_CPU, MS_LEVER_IRQ, MS_LEVER_SWITCH, MS_LEVER_MODE }, 4 },
 	{ "budget", { MS_LEVER_BUDGET }, 1 },
 	{ "switches", { MS_LEVER_SWITCH }, 1 },
 };
@@ -150,7 +151,7 @@ static void weigh(const struct ms_exam_truth *truth, struct ms_exam_outcome *out
 {
 	out->main = -1;
 	for (unsigned l = 0; l < MS_LEVERS; l++) {
-		double gain = truth->lever[l] / truth->objective - 1;
+		double gain = truth->lever[l] / fmax(truth->objective, 1) - 1;
 
 		if (gain < MS_EXAM_GAIN)
 			continue;

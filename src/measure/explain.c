@@ -20,8 +20,10 @@ static void advise(struct ms_verdict *out, const struct ms_choices *choices)
 
 	out->advice = v->now;
 	out->expects = v->rate;
-	if (v->aim == MS_AIM_NOTHING || !(now > 0))
+	if (v->aim == MS_AIM_NOTHING || isnan(now))
 		return;
+	/* A box that does nothing at all can only gain. */
+	now = fmax(now, 0.01 * fmax(v->arrives, 1));
 	for (unsigned i = 0; i < choices->n; i++) {
 		double gain = ms_law(v, &choices->choice[i]) / now;
 		double worth = gain - PER_KNOB * turned(&v->now, &choices->choice[i]);

@@ -113,7 +113,7 @@ static const struct ms_choice *next(struct ms_tune *t, const struct ms_choices *
 {
 	const struct ms_view *v = &t->verdict.view;
 	const struct ms_choice *best = NULL, *at = &t->cell[t->best].choice;
-	double most = 0, highest = 0;
+	double most = -1, highest = 0;
 
 	for (unsigned i = 0; i < choices->n; i++)
 		highest = fmax(highest, ms_law(v, &choices->choice[i]));
@@ -130,7 +130,7 @@ static const struct ms_choice *next(struct ms_tune *t, const struct ms_choices *
 			expects *= 1.015;
 		if (c->usecs != at->usecs)
 			expects *= 1.01;
-		if (expects > most && (expects > highest * HOPELESS || t->what != MS_FOR_PPS)) {
+		if (expects > most && (expects >= highest * HOPELESS || t->what != MS_FOR_PPS)) {
 			most = expects;
 			best = c;
 		}
