@@ -23,7 +23,9 @@
 #include "base/log.h"
 #include "port/port.h"
 
-#define DRAIN_NS 3000000000ull
+/* Turns in which nothing moved until others may have the CPU. */
+#define PATIENCE_TURNS 1024u
+#define DRAIN_NS       3000000000ull
 
 struct peer {
 	const char *mode;
@@ -103,12 +105,12 @@ static void run(struct peer *p, double *pps)
 	struct pk_slot slots[PK_BURST], held[PK_BURST];
 	uint64_t left = makes ? (p->count ? p->count : UINT64_MAX) : 0;
 	uint64_t begin = 0, base = 0, end = UINT64_MAX, now = 0;
-	unsigned n_held = 0, at = 0, turns = 0;
+	unsigned n_held = 0, at = 0, turns = 0, idle = 0;
 	bool was_up = false, done = false;
 
 	*pps = 0;
 	while (!stop) {
-		unsigned n = 0, sent;
+		unsigned n = 0, sent, moved = 0;
 
 		if (makes && at == n_held && left) {
 			n_held = make(p, held, (unsigned)HO_MIN((uint64_t)p->burst, left));
@@ -118,6 +120,7 @@ static void run(struct peer *p, double *pps)
 		if (at < n_held) {
 			sent = port_tx(tx, held + at, n_held - at);
 			at += sent;
+			moved = sent;
 		} else if (takes) {
 			port_reap(tx);
 		}
@@ -128,6 +131,10 @@ static void run(struct peer *p, double *pps)
 				sent += port_tx(tx, slots + sent, n - sent);
 			pk_free_slots(p->cache, slots + sent, n - sent);
 		}
+		/* The other end may need this very CPU. */
+		idle = n || moved ? 0 : idle + 1;
+		if (idle >= PATIENCE_TURNS)
+			rt_yield(p->rt);
 		if (!n && p->interrupt && takes && !makes)
 			nap(p, in);
 		if (++turns % 256 && n)

@@ -46,7 +46,7 @@ testpmd_start() {
 	for v in "$@"; do vdevs+=("--vdev=$v"); done
 	rm -f "$tmp/cmd"
 	mkfifo "$tmp/cmd"
-	timeout -k 5 "$LIMIT" stdbuf -oL "$TESTPMD" -l 0,1 --no-pci --no-telemetry --no-huge --no-shconf -m 256 \
+	timeout -k 5 $((LIMIT + 60)) stdbuf -oL "$TESTPMD" -l 0,1 --no-pci --no-telemetry --no-huge --no-shconf -m 256 \
 		--file-prefix "$name" "${vdevs[@]}" -- -i --no-flush-rx --nb-cores=1 --total-num-mbufs=16384 \
 		--forward-mode="$mode" <"$tmp/cmd" >"$tmp/testpmd.log" 2>&1 &
 	testpmd_pid=$!
