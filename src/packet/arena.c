@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/memfd.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,6 +42,39 @@ static void *map_sparse(size_t bytes)
 		return NULL;
 	madvise(base, bytes, MADV_HUGEPAGE);
 	return base;
+}
+
+/* A number from a file's line that begins with `key`; UINT64_MAX when there is none ("max"). */
+static uint64_t number_in(const char *path, const char *key)
+{
+	uint64_t value = UINT64_MAX;
+	FILE *f = fopen(path, "re");
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, key, strlen(key)))
+			continue;
+		if (sscanf(line + strlen(key), "%" SCNu64, &value) != 1)
+			value = UINT64_MAX;
+		break;
+	}
+	if (f)
+		fclose(f);
+	return value;
+}
+
+/* Bytes that could be had now, by this machine and by the control group that we see as the root.
+ * Beyond them there is no error: the kernel would kill us, or somebody else. */
+static uint64_t memory_available(void)
+{
+	uint64_t free_kb = number_in("/proc/meminfo", "MemAvailable:");
+	uint64_t max = number_in("/sys/fs/cgroup/memory.max", "");
+	uint64_t used = number_in("/sys/fs/cgroup/memory.current", "");
+	uint64_t bytes = free_kb == UINT64_MAX ? UINT64_MAX : free_kb << 10;
+
+	if (max != UINT64_MAX && used != UINT64_MAX)
+		bytes = HO_MIN(bytes, max > used ? max - used : 0);
+	return bytes;
 }
 
 static void *map_memfd(size_t bytes, bool huge, int *fd_out)
@@ -108,6 +143,13 @@ int pk_arena_create(const struct pk_arena_config *config, struct pk_arena **out,
 				   "pages ('sysctl vm.nr_hugepages=%zu' would provide them)",
 				   arena->size_bytes / HUGE_PAGE_BYTES,
 				   arena->size_bytes / HUGE_PAGE_BYTES);
+	}
+	if (!arena->base && !(config && config->sparse) && arena->size_bytes > memory_available()) {
+		rc = ho_err_set(err, -ENOBUFS,
+				"%zu MB for %u packet buffers, but only %" PRIu64
+				" MB of memory are free; --buffers takes fewer",
+				arena->size_bytes >> 20, buffers, memory_available() >> 20);
+		goto fail;
 	}
 	if (!arena->base && !(config && config->sparse))
 		arena->base = map_memfd(arena->size_bytes, false, &arena->memfd);
