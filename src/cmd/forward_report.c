@@ -179,68 +179,73 @@ static void publish_json(struct forward *f, const struct ro_counters *c, double 
 	set(object, "tsc_hz", f->tsc_hz);
 	if (f->control->json)
 		f->control->json(f, object);
-	ho_json_print(stdout, object);
+	ho_json_print(f->session.out, object);
 }
 
 static void print_drops(const struct forward *f, const struct ro_counters *c)
 {
+	FILE *out = f->session.out;
 	char text[HO_UNIT_TEXT];
 
 	for (unsigned d = 0; d < RO_DROP_COUNT; d++) {
 		if (c->drops[d])
-			printf("%-10s %s %s: %s\n", "dropped", ho_format_count(c->drops[d], text),
-			       ro_drop_name((enum ro_drop)d), ro_drop_meaning((enum ro_drop)d));
+			fprintf(out, "%-10s %s %s: %s\n", "dropped",
+				ho_format_count(c->drops[d], text), ro_drop_name((enum ro_drop)d),
+				ro_drop_meaning((enum ro_drop)d));
 	}
 	for (unsigned d = 0; d < PORT_DROP_COUNT; d++) {
 		if (f->report.drops[d])
-			printf("%-10s %s %s: %s\n", "dropped",
-			       ho_format_count(f->report.drops[d], text),
-			       port_drop_name((enum port_drop)d),
-			       port_drop_meaning((enum port_drop)d));
+			fprintf(out, "%-10s %s %s: %s\n", "dropped",
+				ho_format_count(f->report.drops[d], text),
+				port_drop_name((enum port_drop)d),
+				port_drop_meaning((enum port_drop)d));
 	}
 }
 
-static void print_side(const char *name, uint64_t packets, uint64_t bytes, double seconds)
+static void print_side(FILE *out, const char *name, uint64_t packets, uint64_t bytes,
+		       double seconds)
 {
 	char count[HO_UNIT_TEXT], pps[HO_UNIT_TEXT], bps[HO_UNIT_TEXT];
 	double bits = 8 * ((double)bytes + TR_FCS_BYTES * (double)packets);
 
-	printf("%-10s %s packets in %.3f s: %spps, %sbit/s\n", name,
-	       ho_format_count(packets, count), seconds,
-	       ho_format_si(seconds > 0 ? (double)packets / seconds : 0, pps),
-	       ho_format_si(seconds > 0 ? bits / seconds : 0, bps));
+	fprintf(out, "%-10s %s packets in %.3f s: %spps, %sbit/s\n", name,
+		ho_format_count(packets, count), seconds,
+		ho_format_si(seconds > 0 ? (double)packets / seconds : 0, pps),
+		ho_format_si(seconds > 0 ? bits / seconds : 0, bps));
 }
 
 static void publish_text(struct forward *f, const struct ro_counters *c, double cycles,
 			 double cycles_full)
 {
 	const struct ms_report *r = &f->report;
+	FILE *out = f->session.out;
 	uint64_t router = ro_drops_sum(c->drops), ports = port_drops_sum(r->drops);
 	char a[HO_UNIT_TEXT], b[HO_UNIT_TEXT], d[HO_UNIT_TEXT];
 
-	print_side("received", r->rx_packets, r->rx_bytes, r->seconds);
-	print_side("sent", r->tx_packets, r->tx_bytes, r->seconds);
+	print_side(out, "received", r->rx_packets, r->rx_bytes, r->seconds);
+	print_side(out, "sent", r->tx_packets, r->tx_bytes, r->seconds);
 	if (c->local || c->generated)
-		printf("%-10s %s for the router, %s made by it\n", "local",
-		       ho_format_count(c->local, a), ho_format_count(c->generated, b));
+		fprintf(out, "%-10s %s for the router, %s made by it\n", "local",
+			ho_format_count(c->local, a), ho_format_count(c->generated, b));
 	if (c->fragmented)
-		printf("%-10s %s packets sent as %s\n", "fragments",
-		       ho_format_count(c->fragmented, a), ho_format_count(c->fragments, b));
+		fprintf(out, "%-10s %s packets sent as %s\n", "fragments",
+			ho_format_count(c->fragmented, a), ho_format_count(c->fragments, b));
 	if (c->icmp_limited || c->icmp_suppressed)
-		printf("%-10s %s errors not sent for their rate, %s because none may be\n", "ICMP",
-		       ho_format_count(c->icmp_limited, a), ho_format_count(c->icmp_suppressed, b));
+		fprintf(out, "%-10s %s errors not sent for their rate, %s because none may be\n",
+			"ICMP", ho_format_count(c->icmp_limited, a),
+			ho_format_count(c->icmp_suppressed, b));
 	if (f->control->print)
-		f->control->print(f, stdout);
+		f->control->print(f, out);
 	print_drops(f, c);
-	printf("%-10s %s offered = %s delivered + %s dropped\n",
-	       forward_report_check(f, NULL) == 0 ? "balanced" : "BROKEN",
-	       ho_format_count(r->offered + router, a), ho_format_count(r->delivered, b),
-	       ho_format_count(router + ports, d));
-	printf("%-10s %.2f cycles a packet at %.3f GHz (time stamp counter), %u worker%s\n", "cost",
-	       cycles, (double)f->tsc_hz / 1e9, f->workers, f->workers == 1 ? "" : "s");
+	fprintf(out, "%-10s %s offered = %s delivered + %s dropped\n",
+		forward_report_check(f, NULL) == 0 ? "balanced" : "BROKEN",
+		ho_format_count(r->offered + router, a), ho_format_count(r->delivered, b),
+		ho_format_count(router + ports, d));
+	fprintf(out, "%-10s %.2f cycles a packet at %.3f GHz (time stamp counter), %u worker%s\n",
+		"cost", cycles, (double)f->tsc_hz / 1e9, f->workers, f->workers == 1 ? "" : "s");
 	if (cycles_full > 0)
-		printf("%-10s %.2f in the median of full bursts\n", "", cycles_full);
-	fflush(stdout);
+		fprintf(out, "%-10s %.2f in the median of full bursts\n", "", cycles_full);
+	fflush(out);
 }
 
 void forward_report_publish(struct forward *f)

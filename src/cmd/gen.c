@@ -88,6 +88,8 @@ static error_t parse_gen(int key, char *arg, struct argp_state *state)
 		return EINVAL;
 	case OPT_RATE:
 		rc = ho_parse_rate(arg, &o->rate, o->err);
+		if (rc < 0)
+			ho_err_prefix(o->err, "--rate");
 		o->rate_set = true;
 		break;
 	case OPT_BURST:
@@ -110,7 +112,7 @@ static error_t parse_gen(int key, char *arg, struct argp_state *state)
 		break;
 	}
 	case OPT_LOOP:
-		rc = ho_parse_count(arg, &o->replay.loops, o->err);
+		rc = cmd_parse_count("loop", arg, &o->replay.loops, o->err);
 		o->loops_set = true;
 		break;
 	case OPT_RECV:
@@ -121,10 +123,13 @@ static error_t parse_gen(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_SEARCH:
 		o->search = true;
-		if (strncmp(arg, "loss=", 5))
+		if (strncmp(arg, "loss=", 5)) {
 			rc = ho_err_set(o->err, -EINVAL, "--search %s: write loss=0.1%%", arg);
-		else
-			rc = ho_parse_fraction(arg + 5, &o->search_loss, o->err);
+			break;
+		}
+		rc = ho_parse_fraction(arg + 5, &o->search_loss, o->err);
+		if (rc < 0)
+			ho_err_prefix(o->err, "--search");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -282,7 +287,7 @@ static json_t *json_of_search(const struct gen_options *o, const struct tr_searc
 			 (int)result->trials);
 }
 
-static void print_run(const struct gen_run *run)
+static void print_run(const struct gen_run *run, FILE *out)
 {
 	char a[HO_UNIT_TEXT], b[HO_UNIT_TEXT], c[HO_UNIT_TEXT], d[HO_UNIT_TEXT];
 	char mean[64];
@@ -293,35 +298,37 @@ static void print_run(const struct gen_run *run)
 	else
 		snprintf(mean, sizeof(mean), "no mean rate: all were due at once; frames");
 	if (run->paced && run->gap_error.count)
-		printf("%-10s %s off by %s (median), %s (p99), %s (most)\n", "pace", mean,
-		       ho_format_ns((double)ho_hist_quantile(&run->gap_error, 0.5), a),
-		       ho_format_ns((double)ho_hist_quantile(&run->gap_error, 0.99), b),
-		       ho_format_ns((double)run->gap_error.max, c));
+		fprintf(out, "%-10s %s off by %s (median), %s (p99), %s (most)\n", "pace", mean,
+			ho_format_ns((double)ho_hist_quantile(&run->gap_error, 0.5), a),
+			ho_format_ns((double)ho_hist_quantile(&run->gap_error, 0.99), b),
+			ho_format_ns((double)run->gap_error.max, c));
 	if (run->slipped_ns)
-		printf("%-10s the rate is more than could be sent: %s behind the schedule\n", "",
-		       ho_format_ns((double)run->slipped_ns, d));
+		fprintf(out, "%-10s the rate is more than could be sent: %s behind the schedule\n",
+			"", ho_format_ns((double)run->slipped_ns, d));
 	if (run->pool_empty)
-		printf("%-10s %s times no packet buffer was free; --buffers gives more\n", "",
-		       ho_format_count(run->pool_empty, a));
+		fprintf(out, "%-10s %s times no packet buffer was free; --buffers gives more\n", "",
+			ho_format_count(run->pool_empty, a));
 }
 
-static void print_search(const struct gen_options *o, const struct tr_search_result *result)
+static void print_search(const struct gen_options *o, const struct tr_search_result *result,
+			 FILE *out)
 {
 	char pps[HO_UNIT_TEXT];
 
 	if (!result->found)
-		printf("%-10s no rate with a loss of at most %g %% in %u trials\n", "search",
-		       100 * o->search_loss, result->trials);
+		fprintf(out, "%-10s no rate with a loss of at most %g %% in %u trials\n", "search",
+			100 * o->search_loss, result->trials);
 	else
-		printf("%-10s %spps with a loss of %.4f %% (allowed %g %%), %u trials%s\n",
-		       "search", ho_format_si(result->pps, pps), 100 * result->loss,
-		       100 * o->search_loss, result->trials,
-		       result->sender_limited ? "; the sender is the limit" : "");
+		fprintf(out, "%-10s %spps with a loss of %.4f %% (allowed %g %%), %u trials%s\n",
+			"search", ho_format_si(result->pps, pps), 100 * result->loss,
+			100 * o->search_loss, result->trials,
+			result->sender_limited ? "; the sender is the limit" : "");
 }
 
 static int publish(struct gen *g, const struct gen_options *o, const struct gen_run *run,
 		   const struct tr_search_result *result)
 {
+	FILE *out = g->session.out;
 	int rc;
 
 	if (o->common.json) {
@@ -332,14 +339,14 @@ static int publish(struct gen *g, const struct gen_options *o, const struct gen_
 		else
 			json_object_set_new(object, "pace", json_of_run(o, run));
 		cmd_session_json(&g->session, object);
-		return ho_json_print(stdout, object);
+		return ho_json_print(out, object);
 	}
-	rc = ms_report_print(&g->report, stdout);
+	rc = ms_report_print(&g->report, out);
 	if (o->search)
-		print_search(o, result);
+		print_search(o, result, out);
 	else
-		print_run(run);
-	return fflush(stdout) == 0 ? rc : -errno;
+		print_run(run, out);
+	return fflush(out) == 0 ? rc : -errno;
 }
 
 /* --- the command -------------------------------------------------------------------------- */

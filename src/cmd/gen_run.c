@@ -12,6 +12,8 @@
 /* What is under way when the senders have ended arrives within this, or not at all. */
 #define QUIET_NS      100000000u
 #define QUIET_LOOK_NS 1000000u
+/* And however much still comes, of others perhaps, this is the end. */
+#define QUIET_MOST_NS 5000000000u
 #define DRAIN_NS      1000000000u
 
 struct tasks {
@@ -201,9 +203,10 @@ static void ask_senders(const struct gen *g, const struct tasks *tasks)
 /* A row a second until all senders have ended; asks them to when we are interrupted. */
 static void watch(struct gen *g, const struct gen_run *run, const struct tasks *tasks)
 {
-	/* Senders see to the duration themselves, unless they wait for a pipe. */
+	/* Senders see to the duration themselves, unless they wait for a pipe to give or to take.
+	 */
 	const uint64_t end_ns =
-		g->replay && run->duration_ns
+		(g->replay || g->tx->ops->hurry) && run->duration_ns
 			? rt_now_ns(g->session.rt) + START_AFTER_NS + run->duration_ns
 			: RT_FOREVER;
 	struct totals before, now;
@@ -223,6 +226,7 @@ static void watch(struct gen *g, const struct gen_run *run, const struct tasks *
 			before = now;
 		}
 		if (!asked && (g->session.interrupted || rt_now_ns(g->session.rt) >= end_ns)) {
+			cmd_session_hurry(&g->session);
 			ask_senders(g, tasks);
 			asked = true;
 		}
@@ -239,6 +243,7 @@ static void await_arrivals(struct gen *g, const struct tasks *tasks, uint64_t rx
 			   uint64_t tx_before)
 {
 	struct rt *rt = g->session.rt;
+	const uint64_t end = rt_now_ns(rt) + QUIET_MOST_NS;
 	uint64_t seen = UINT64_MAX, since = 0;
 
 	for (;;) {
@@ -251,8 +256,8 @@ static void await_arrivals(struct gen *g, const struct tasks *tasks, uint64_t rx
 			seen = arrived;
 			since = now;
 		}
-		if (arrived >= t.tx_packets - tx_before || now - since >= QUIET_NS ||
-		    rt_sleep_until(rt, now + QUIET_LOOK_NS) < 0)
+		if (arrived >= t.tx_packets - tx_before || now - since >= QUIET_NS || now >= end ||
+		    !cmd_session_pause(&g->session, QUIET_LOOK_NS))
 			return;
 	}
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* holdoff COMMAND [TARGET] [options]: finds the command and prints what failed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "cmd/cmd.h"
@@ -15,19 +20,50 @@ static void print_usage(FILE *out)
 		"\n'holdoff COMMAND --help' shows a command's options; 'man holdoff' the rest.\n");
 }
 
+/* Started without one of the three, the next file that is opened would take its place, and what is
+ * printed would go there. */
+static void have_standard_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* What was printed has arrived, or somebody must be told. A reader who has gone wanted no more. */
+static int close_output(int status, struct ho_err *err)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO };
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	if (fflush(stdout) == 0 && !failed)
+		return status;
+	failed = errno != EPIPE && !(poll(&out, 1, 0) > 0 && (out.revents & POLLERR));
+	if (!failed || (status != CMD_DONE && status != CMD_THRESHOLD))
+		return status;
+	ho_err_set(err, errno ? -errno : -EIO, "not all results could be written: %s",
+		   errno ? ho_strerror(errno) : "standard output took no more; is a disk full?");
+	return CMD_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	struct ho_err err = { 0 };
 	const struct cmd *c = cmd_table;
 	int status;
 
+	have_standard_files();
 	if (argc < 2) {
 		print_usage(stderr);
 		return CMD_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		print_usage(stdout);
-		return CMD_DONE;
+		return close_output(CMD_DONE, &err);
 	}
 	if (!strcmp(argv[1], "--version")) {
 		printf("holdoff %s\n", HOLDOFF_VERSION);
@@ -40,7 +76,7 @@ int main(int argc, char **argv)
 			argv[1]);
 		return CMD_USAGE;
 	}
-	status = c->run(argc - 1, argv + 1, &err);
+	status = close_output(c->run(argc - 1, argv + 1, &err), &err);
 	if (err.text[0])
 		fprintf(stderr, "holdoff: %s\n", err.text);
 	return status;

@@ -71,14 +71,28 @@ static const struct argp_option options_table[] = {
 	{ 0 },
 };
 
+int cmd_parse_count(const char *option, const char *arg, uint64_t *out, struct ho_err *err)
+{
+	int rc = ho_parse_count(arg, out, err);
+
+	return rc < 0 && err ? ho_err_prefix(err, "--%s", option) : rc;
+}
+
+int cmd_parse_time(const char *option, const char *arg, uint64_t *out_ns, struct ho_err *err)
+{
+	int rc = ho_parse_time_ns(arg, out_ns, err);
+
+	return rc < 0 && err ? ho_err_prefix(err, "--%s", option) : rc;
+}
+
 int cmd_parse_number(const char *option, const char *arg, unsigned min, unsigned max, unsigned *out,
 		     struct ho_err *err)
 {
 	uint64_t value;
-	int rc = ho_parse_count(arg, &value, err);
+	int rc = cmd_parse_count(option, arg, &value, err);
 
 	if (rc < 0)
-		return err ? ho_err_prefix(err, "--%s", option) : rc;
+		return rc;
 	if (value < min || value > max)
 		return ho_err_set(err, -ERANGE, "--%s %s: from %u to %u are possible", option, arg,
 				  min, max);
@@ -127,14 +141,19 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'c':
-		rc = ho_parse_count(arg, &o->count, o->err);
+		rc = cmd_parse_count("count", arg, &o->count, o->err);
 		if (rc == 0 && o->count == 0)
-			rc = ho_err_set(o->err, -EINVAL, "a count of 0 leaves nothing to do");
+			rc = ho_err_set(o->err, -EINVAL,
+					"--count 0 leaves nothing to do; leave it out to go on "
+					"until interrupted");
 		break;
 	case 'd':
-		rc = ho_parse_time_ns(arg, &o->duration_ns, o->err);
+		rc = cmd_parse_time("duration", arg, &o->duration_ns, o->err);
 		if (rc == 0 && o->duration_ns == 0)
-			rc = ho_err_set(o->err, -EINVAL, "a duration of 0 leaves nothing to do");
+			rc = ho_err_set(o->err, -EINVAL,
+					"--duration %s leaves nothing to do; leave it out to go on "
+					"until interrupted",
+					arg);
 		break;
 	case 'q':
 		rc = cmd_parse_number("queues", arg, 1, CMD_QUEUES_MAX, &o->queues, o->err);
@@ -153,7 +172,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->buffers = buffers;
 		break;
 	case OPT_WAIT:
-		rc = ho_parse_time_ns(arg, &o->wait_ns, o->err);
+		rc = cmd_parse_time("wait", arg, &o->wait_ns, o->err);
 		break;
 	case OPT_FORCE:
 		o->force = true;

@@ -39,6 +39,10 @@ extern const struct argp cmd_options_argp;
  * CMD_USAGE. Returns CMD_DONE or CMD_USAGE; never returns for --help. */
 int cmd_parse(const struct argp *argp, int argc, char **argv, void *input, struct ho_err *err);
 
+/* The value of --`option`: a count, a time. -EINVAL or -ERANGE, with a sentence. */
+int cmd_parse_count(const char *option, const char *arg, uint64_t *out, struct ho_err *err);
+int cmd_parse_time(const char *option, const char *arg, uint64_t *out_ns, struct ho_err *err);
+
 /* The value of --`option`: a whole number from min to max. -EINVAL or -ERANGE, with a sentence. */
 int cmd_parse_number(const char *option, const char *arg, unsigned min, unsigned max, unsigned *out,
 		     struct ho_err *err);

@@ -141,7 +141,8 @@ static bool all_done(const struct patch *p)
 	return true;
 }
 
-static void watch(struct patch *p)
+/* Workers see to the duration themselves, unless they wait for a pipe's reader. */
+static void watch(struct patch *p, uint64_t end_ns)
 {
 	struct totals before, now;
 	bool asked = false;
@@ -149,12 +150,13 @@ static void watch(struct patch *p)
 	read_totals(p, &before);
 	cmd_session_rows_begin(&p->session);
 	while (!all_done(p)) {
-		if (cmd_session_wait(&p->session, RT_FOREVER)) {
+		if (cmd_session_wait(&p->session, asked ? RT_FOREVER : end_ns)) {
 			read_totals(p, &now);
 			row(p, &now, &before);
 			before = now;
 		}
-		if (p->session.interrupted && !asked) {
+		if (!asked && (p->session.interrupted || rt_now_ns(p->session.rt) >= end_ns)) {
+			cmd_session_hurry(&p->session);
 			for (unsigned i = 0; i < p->n; i++)
 				tr_stop_ask(&p->worker[i]->stop);
 			asked = true;
@@ -253,7 +255,7 @@ static int run(struct patch *p, const struct patch_options *o, struct ho_err *er
 		rc = cmd_session_spawn(&p->session, p->port[0], i, "patch", tr_forwarder_run,
 				       p->worker[i], err);
 	if (rc == 0)
-		watch(p);
+		watch(p, o->common.duration_ns ? start + o->common.duration_ns : RT_FOREVER);
 	for (unsigned i = 0; i < p->n; i++)
 		tr_stop_ask(&p->worker[i]->stop);
 	cmd_session_join(&p->session);
@@ -307,6 +309,7 @@ static double full_turn_ticks_per_packet(const struct patch *p)
 static void publish(struct patch *p, const struct patch_options *o, uint64_t tsc_hz,
 		    double per_packet, double per_packet_full)
 {
+	FILE *out = p->session.out;
 	if (o->common.json) {
 		json_t *object = ms_report_json(&p->report);
 
@@ -317,15 +320,15 @@ static void publish(struct patch *p, const struct patch_options *o, uint64_t tsc
 			json_object_set_new(object, "tsc_ticks_per_packet_full_bursts",
 					    json_real(per_packet_full));
 		json_object_set_new(object, "tsc_hz", json_integer((json_int_t)tsc_hz));
-		ho_json_print(stdout, object);
+		ho_json_print(out, object);
 		return;
 	}
-	ms_report_print(&p->report, stdout);
-	printf("%-10s %.2f cycles a packet at %.3f GHz (time stamp counter), %u worker%s\n", "cost",
-	       per_packet, (double)tsc_hz / 1e9, p->n, p->n == 1 ? "" : "s");
+	ms_report_print(&p->report, out);
+	fprintf(out, "%-10s %.2f cycles a packet at %.3f GHz (time stamp counter), %u worker%s\n",
+		"cost", per_packet, (double)tsc_hz / 1e9, p->n, p->n == 1 ? "" : "s");
 	if (per_packet_full > 0)
-		printf("%-10s %.2f in the median of full bursts\n", "", per_packet_full);
-	fflush(stdout);
+		fprintf(out, "%-10s %.2f in the median of full bursts\n", "", per_packet_full);
+	fflush(out);
 }
 
 static int patch_main(struct patch *p, const struct patch_options *o, struct ho_err *err)

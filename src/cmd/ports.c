@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "port/port.h"
 
 static void print_kind(const struct port_kind *kind)
@@ -24,7 +25,8 @@ int cmd_ports(int argc, char **argv, struct ho_err *err)
 		       "options of each. A comma in a target is written \\,.",
 	};
 
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (cmd_parse(&argp, argc, argv, NULL, err) != CMD_DONE)
+		return CMD_USAGE;
 	for (const struct port_kind *const *k = port_kinds; *k; k++)
 		print_kind(*k);
 	return CMD_DONE;

@@ -202,9 +202,6 @@ static int run(struct recv *r, const struct recv_options *o, const struct tr_fil
 		r->n++;
 	}
 	columns(r);
-	/* The capture's reader gets nothing but the capture. */
-	if (o->write && !strcmp(o->write, "-"))
-		r->session.show_rows = false;
 	r->session.tasks_planned = r->n;
 	for (unsigned i = 0; rc == 0 && i < r->n; i++)
 		rc = cmd_session_spawn(&r->session, r->port, i, "recv", tr_receiver_run,
@@ -262,8 +259,7 @@ static int finish_report(struct recv *r, struct ho_err *err)
 
 static void publish(struct recv *r, const struct recv_options *o)
 {
-	bool to_stdout = o->write && !strcmp(o->write, "-");
-	FILE *out = to_stdout ? stderr : stdout;
+	FILE *out = r->session.out;
 	char text[HO_UNIT_TEXT];
 
 	if (o->common.json) {
@@ -296,6 +292,8 @@ static int recv_main(struct recv *r, const struct recv_options *o, const struct 
 		rc = cmd_session_port(&r->session, o->port, true, false, o->filter, &r->port, err);
 	if (rc == 0)
 		rc = cmd_session_bind(&r->session, r->port, true, false, err);
+	if (rc == 0 && o->write && !strcmp(o->write, "-"))
+		rc = cmd_session_give_stdout(&r->session, "--write -", err);
 	/* Before privileges are given up. */
 	if (rc == 0 && o->write)
 		rc = tr_capture_open(r->session.rt, o->write,

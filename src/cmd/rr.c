@@ -13,6 +13,8 @@
 /* Requests and replies that are under way at the end arrive within this, or not at all. */
 #define QUIET_NS      100000000u
 #define QUIET_LOOK_NS 1000000u
+/* And however much still comes, of others perhaps, this is the end. */
+#define QUIET_MOST_NS 2000000000u
 
 struct rr_options {
 	struct cmd_options common;
@@ -95,10 +97,10 @@ static error_t parse_rr(int key, char *arg, struct argp_state *state)
 				      o->err);
 		break;
 	case OPT_THINK:
-		rc = ho_parse_time_ns(arg, &o->think_ns, o->err);
+		rc = cmd_parse_time("think", arg, &o->think_ns, o->err);
 		break;
 	case OPT_TIMEOUT:
-		rc = ho_parse_time_ns(arg, &o->timeout_ns, o->err);
+		rc = cmd_parse_time("timeout", arg, &o->timeout_ns, o->err);
 		if (rc == 0 && o->timeout_ns < 1000)
 			rc = ho_err_set(o->err, -ERANGE, "--timeout %s is less than 1us", arg);
 		break;
@@ -240,10 +242,11 @@ static uint64_t packets_in(const struct port *port)
 }
 
 /* Until nothing has come for a while: what is under way at the end is counted where it arrives. */
-static void await_quiet(const struct rr *r)
+static void await_quiet(struct rr *r)
 {
 	uint64_t seen = UINT64_MAX, since = 0;
 	struct rt *rt = r->session.rt;
+	const uint64_t end = rt_now_ns(rt) + QUIET_MOST_NS;
 
 	for (;;) {
 		uint64_t now = rt_now_ns(rt),
@@ -256,7 +259,7 @@ static void await_quiet(const struct rr *r)
 		}
 		sum_clients(r, &sum);
 		if ((sum.requests == sum.replies && r->n_clients) || now - since >= QUIET_NS ||
-		    rt_sleep_until(rt, now + QUIET_LOOK_NS) < 0)
+		    now >= end || !cmd_session_pause(&r->session, QUIET_LOOK_NS))
 			return;
 	}
 }
@@ -407,6 +410,7 @@ static void finish_report(struct rr *r)
 
 static void publish(struct rr *r, const struct rr_options *o)
 {
+	FILE *out = r->session.out;
 	double rate = r->elapsed > 0 ? (double)r->sum.transactions / r->elapsed : 0;
 	char a[HO_UNIT_TEXT], b[HO_UNIT_TEXT], c[HO_UNIT_TEXT], d[HO_UNIT_TEXT];
 
@@ -435,27 +439,27 @@ static void publish(struct rr *r, const struct rr_options *o)
 					    json_integer((json_int_t)r->refused));
 		}
 		json_object_set_new(object, "foreign", json_integer((json_int_t)r->foreign));
-		ho_json_print(stdout, object);
+		ho_json_print(out, object);
 		return;
 	}
-	ms_report_print(&r->report, stdout);
+	ms_report_print(&r->report, out);
 	if (r->n_clients) {
-		printf("%-10s %s transactions in %.3f s: %s/s", "client",
-		       ho_format_count(r->sum.transactions, a), r->elapsed, ho_format_si(rate, b));
+		fprintf(out, "%-10s %s transactions in %.3f s: %s/s", "client",
+			ho_format_count(r->sum.transactions, a), r->elapsed, ho_format_si(rate, b));
 		if (r->rates.n)
-			printf("; median of %zu s %s/s", r->rates.n,
-			       ho_format_si(ms_rates_median(&r->rates), c));
-		printf("\n%-10s %s retries, %s late replies, %s given up\n", "",
-		       ho_format_count(r->sum.retries, a), ho_format_count(r->sum.late, b),
-		       ho_format_count(r->sum.failed, c));
+			fprintf(out, "; median of %zu s %s/s", r->rates.n,
+				ho_format_si(ms_rates_median(&r->rates), c));
+		fprintf(out, "\n%-10s %s retries, %s late replies, %s given up\n", "",
+			ho_format_count(r->sum.retries, a), ho_format_count(r->sum.late, b),
+			ho_format_count(r->sum.failed, c));
 	}
 	if (r->n_servers)
-		printf("%-10s %s requests answered, %s refused\n", "server",
-		       ho_format_count(r->served - r->refused, c), ho_format_count(r->refused, d));
+		fprintf(out, "%-10s %s requests answered, %s refused\n", "server",
+			ho_format_count(r->served - r->refused, c), ho_format_count(r->refused, d));
 	if (r->foreign)
-		printf("%-10s %s received frames were neither request nor reply\n", "",
-		       ho_format_count(r->foreign, a));
-	fflush(stdout);
+		fprintf(out, "%-10s %s received frames were neither request nor reply\n", "",
+			ho_format_count(r->foreign, a));
+	fflush(out);
 }
 
 static int open_ports(struct rr *r, const struct rr_options *o, const struct tr_spec *spec,
@@ -533,7 +537,8 @@ static int rr_main(struct rr *r, const struct rr_options *o, const struct tr_spe
 	if (ms_report_check(&r->report, err) < 0)
 		return CMD_FAILED;
 	if (r->sum.failed && !r->sum.transactions) {
-		ho_err_set(err, -ETIMEDOUT, "no request was answered");
+		ho_err_set(err, -ETIMEDOUT, "no request was answered%s",
+			   r->refused ? ": the server answers UDP over IPv4 or IPv6 only" : "");
 		return CMD_FAILED;
 	}
 	return CMD_DONE;

@@ -2,6 +2,7 @@
 #include "cmd/session.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ int cmd_session_open(struct cmd_session *s, const struct cmd_options *options, c
 	struct pk_arena_config arena = { .buffers = (uint32_t)options->buffers };
 	int rc;
 
-	*s = (struct cmd_session){ .options = options, .signal_fd = -1 };
+	*s = (struct cmd_session){ .options = options, .signal_fd = -1, .out = stdout };
 	s->show_rows = !options->json && !options->quiet;
 	ho_table_init(&s->table, stdout);
 	if (cmd_lab_is(spec)) {
@@ -108,6 +109,19 @@ int cmd_session_cache(struct cmd_session *s, struct pk_cache **out, struct ho_er
 	return rc;
 }
 
+int cmd_session_give_stdout(struct cmd_session *s, const char *owner, struct ho_err *err)
+{
+	if (s->stdout_owner)
+		return ho_err_set(err, -EINVAL,
+				  "%s: standard output has the capture of %s already; give one of "
+				  "them a file",
+				  owner, s->stdout_owner);
+	s->stdout_owner = owner;
+	s->out = stderr;
+	s->show_rows = false;
+	return 0;
+}
+
 int cmd_session_port(struct cmd_session *s, const char *spec, bool rx, bool tx, const char *filter,
 		     struct port **out, struct ho_err *err)
 {
@@ -133,9 +147,10 @@ int cmd_session_port(struct cmd_session *s, const char *spec, bool rx, bool tx, 
 				  "%s: a port on the real clock and one in the lab cannot meet",
 				  spec);
 	rc = port_open(spec, &config, out, err);
-	if (rc == 0)
-		s->port[s->n_ports++] = *out;
-	return rc;
+	if (rc < 0)
+		return rc;
+	s->port[s->n_ports++] = *out;
+	return (*out)->on_stdout ? cmd_session_give_stdout(s, (*out)->name, err) : 0;
 }
 
 int cmd_session_bind(struct cmd_session *s, struct port *port, bool rx, bool tx, struct ho_err *err)
@@ -172,6 +187,12 @@ static bool reader_gone(void)
 	return poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLNVAL));
 }
 
+void cmd_session_hurry(struct cmd_session *s)
+{
+	for (unsigned i = 0; i < s->n_ports; i++)
+		port_hurry(s->port[i]);
+}
+
 /* Takes a signal off its descriptor, if one came. */
 static void look_at_signals(struct cmd_session *s)
 {
@@ -187,6 +208,8 @@ static void look_at_signals(struct cmd_session *s)
 	}
 	if (reader_gone())
 		s->interrupted = true;
+	if (s->interrupted)
+		cmd_session_hurry(s);
 }
 
 static int wait_for_link(struct cmd_session *s, struct port *port, struct ho_err *err)
@@ -262,6 +285,33 @@ double cmd_session_row_seconds(const struct cmd_session *s)
 	return (double)(rt_now_ns(s->rt) - s->row_last) / 1e9;
 }
 
+/* An interface that is gone does not come back: its name and number may, but not to our sockets. */
+static void look_at_interfaces(struct cmd_session *s)
+{
+	char name[IF_NAMESIZE];
+
+	for (unsigned i = 0; !s->gone && i < s->n_ports; i++) {
+		if (s->port[i]->ifindex && !if_indextoname(s->port[i]->ifindex, name) &&
+		    errno == ENXIO)
+			s->gone = s->port[i];
+	}
+	if (!s->gone)
+		return;
+	s->interrupted = true;
+	cmd_session_hurry(s);
+}
+
+bool cmd_session_pause(struct cmd_session *s, uint64_t ns)
+{
+	const uint64_t until = rt_now_ns(s->rt) + ns;
+	/* In the lab no event tells of signals. */
+	int rc = s->lab ? rt_sleep_until(s->rt, until)
+			: rt_wait(s->rt, &s->signal_event, 1, until);
+
+	look_at_signals(s);
+	return rc != -EINTR;
+}
+
 bool cmd_session_wait(struct cmd_session *s, uint64_t deadline_ns)
 {
 	struct rt_event *events[] = { s->done_event, s->signal_event, s->also };
@@ -274,7 +324,10 @@ bool cmd_session_wait(struct cmd_session *s, uint64_t deadline_ns)
 		rc = rt_wait(s->rt, events, s->lab ? 1 : s->also ? 3 : 2, HO_MIN(until, look));
 		look_at_signals(s);
 	} while (rc == -ETIMEDOUT && !s->interrupted && rt_now_ns(s->rt) < until);
-	return rc == -ETIMEDOUT && rt_now_ns(s->rt) >= s->row_ns;
+	if (rc != -ETIMEDOUT || rt_now_ns(s->rt) < s->row_ns)
+		return false;
+	look_at_interfaces(s);
+	return true;
 }
 
 bool cmd_session_last_row(const struct cmd_session *s)
@@ -357,6 +410,8 @@ int cmd_session_stop(struct cmd_session *s, struct ho_err *err)
 		port_stop(s->port[i]);
 	for (unsigned i = 0; rc == 0 && i < s->n_ports; i++)
 		rc = port_late_error(s->port[i], err);
+	if (rc == 0 && s->gone)
+		rc = ho_err_set(err, -ENETDOWN, "%s: the interface was removed", s->gone->name);
 	return rc;
 }
 
@@ -385,6 +440,6 @@ void cmd_session_close(struct cmd_session *s, uint32_t *buffers_missing)
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
 	rt_destroy(s->rt);
-	*s = (struct cmd_session){ .signal_fd = -1, .lab_digest = s->lab_digest };
+	*s = (struct cmd_session){ .signal_fd = -1, .lab_digest = s->lab_digest, .out = s->out };
 	memcpy(s->lab_name, name, sizeof(name));
 }

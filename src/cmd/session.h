@@ -50,7 +50,12 @@ struct cmd_session {
 	struct rt_event *also;       /* ends cmd_session_wait as well; NULL = nothing */
 	uint64_t caps_keep;          /* that the command still needs when all has started */
 	bool links_may_be_down;      /* they are not waited for */
-	bool interrupted;            /* by a signal or because nobody reads our output */
+	bool interrupted;            /* by a signal, or because nobody reads our output or an
+				      * interface is gone */
+	const struct port *gone;     /* the port whose interface it was */
+	FILE *out;                   /* for rows and results: stdout, or stderr beside a capture;
+				      * still there when the session is closed */
+	const char *stdout_owner;    /* what writes a capture to standard output, or NULL */
 	struct ho_table table;       /* for the command's columns */
 	unsigned rows;
 	bool show_rows;    /* neither -j nor -q */
@@ -74,6 +79,11 @@ uint64_t cmd_session_duration_ns(const struct cmd_session *session);
 /* Opens a port for the directions wanted; neither = what it has. */
 int cmd_session_port(struct cmd_session *session, const char *spec, bool rx, bool tx,
 		     const char *filter, struct port **out, struct ho_err *err);
+
+/* Standard output is for a capture, that of `owner`: its reader gets nothing else; results go to
+ * standard error, rows nowhere. -EINVAL when it has an owner already. Ports see to it themselves.
+ */
+int cmd_session_give_stdout(struct cmd_session *session, const char *owner, struct ho_err *err);
 
 /* Binds each queue of these directions to a cache of its own. -EINVAL if the port has none. */
 int cmd_session_bind(struct cmd_session *session, struct port *port, bool rx, bool tx,
@@ -104,6 +114,9 @@ void cmd_session_rows_begin(struct cmd_session *session);
  */
 bool cmd_session_wait(struct cmd_session *session, uint64_t deadline_ns);
 
+/* A pause without rows. False when the run is to end at once: at the second signal. */
+bool cmd_session_pause(struct cmd_session *session, uint64_t ns);
+
 /* After the last cmd_session_wait: did the run end when a row was as good as due? Then it is to be
  * filled in and printed like the others. */
 bool cmd_session_last_row(const struct cmd_session *session);
@@ -119,6 +132,10 @@ int cmd_session_drain(struct cmd_session *session, struct port *port, uint64_t t
 
 /* In the lab: ends the scenario's own senders and lets what they sent arrive. */
 void cmd_session_quiesce(struct cmd_session *session);
+
+/* The run is to end: no port waits any longer for whoever does not take what it sends. An
+ * interruption does so by itself; for a duration that is over. */
+void cmd_session_hurry(struct cmd_session *session);
 
 /* Joins all tasks; they must have been asked to stop. */
 void cmd_session_join(struct cmd_session *session);

@@ -405,6 +405,7 @@ static int packet_open(const char *target, const void *opts_void, const struct p
 		return ho_err_set(err, -ENOMEM, "out of memory");
 	port->opts = *(const struct packet_opts *)opts_void;
 	port->iface = iface;
+	port->base.ifindex = iface.index;
 	port->rx = config->rx || !config->tx;
 	port->tx = config->tx || !config->rx;
 	port->base.ops = &packet_ops;

@@ -91,6 +91,12 @@ static int pcap_late_error(struct port *base, struct ho_err *err)
 	return ho_err_set(err, late->code, "%s", late->text);
 }
 
+static void pcap_hurry(struct port *base)
+{
+	if (txq_of(base)->active)
+		pcap_out_ask_stop(&txq_of(base)->out);
+}
+
 static void pcap_stop(struct port *base)
 {
 	pcap_write_stop(txq_of(base));
@@ -118,6 +124,7 @@ static const struct port_ops pcap_ops = {
 	.disarm = pcap_disarm,
 	.rx_ended = pcap_rx_ended,
 	.late_error = pcap_late_error,
+	.hurry = pcap_hurry,
 	.stop = pcap_stop,
 	.close = pcap_close_port,
 };
@@ -228,6 +235,7 @@ static int open_queues(struct pcap_port *port, const char *path, bool reads, boo
 	}
 	if (writes) {
 		fd = open_output(port->base.rt, path, &made, err);
+		port->base.on_stdout = fd == STDOUT_FILENO;
 		rc = fd < 0 ? fd : pcap_write_open(txq_of(&port->base), fd, &port->opts, err);
 		if (rc < 0) {
 			if (fd >= 0 && made)

@@ -37,6 +37,11 @@ int pcap_out_open_path(struct rt *rt, const char *path, int flags, uint64_t dead
 	return fd < 0 ? -errno : fd;
 }
 
+const char *pcap_out_error(int rc)
+{
+	return rc == -EINTR ? "its reader did not read to the end" : ho_strerror(rc);
+}
+
 const char *pcap_out_open_error(int rc)
 {
 	switch (rc) {
@@ -65,7 +70,8 @@ static bool patient(struct pcap_out *out)
 
 	if (rt_stopping(out->rt))
 		return false;
-	if (!__atomic_load_n(&out->ask, __ATOMIC_RELAXED))
+	/* The second: whoever would look at signals may be the one that waits here. */
+	if (!__atomic_load_n(&out->ask, __ATOMIC_RELAXED) && !rt_os_signal_pending())
 		return true;
 	now = rt_now_ns(out->rt);
 	if (!out->grace_ns)

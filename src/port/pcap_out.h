@@ -41,9 +41,13 @@ void pcap_out_init(struct pcap_out *out, struct rt *rt, int fd);
 
 /*
  * Writes all of it, or returns a negative errno with *done saying how much went. -EINTR when a
- * reader did not read until PCAP_OUT_GRACE_NS after pcap_out_ask_stop, or at rt_stop.
+ * reader did not read until PCAP_OUT_GRACE_NS after pcap_out_ask_stop or after a SIGINT, SIGTERM or
+ * SIGHUP that is pending, or at rt_stop.
  */
 int pcap_out_write(struct pcap_out *out, const void *from, size_t bytes, size_t *done);
+
+/* What a person is told of such an error. */
+const char *pcap_out_error(int rc);
 
 /* From any task: no more patience with the reader. */
 void pcap_out_ask_stop(struct pcap_out *out);

@@ -51,6 +51,7 @@ static void write_failed(struct pcap_txq *q, int rc, size_t done)
 {
 	uint64_t frames = 0, bytes = 0, lost = 0;
 	size_t at = 0, whole = 0;
+	bool broken;
 
 	while (at < q->used) {
 		struct record_header h;
@@ -70,13 +71,11 @@ static void write_failed(struct pcap_txq *q, int rc, size_t done)
 	port_count(&q->base.ctr, frames, bytes);
 	port_drop(&q->base.ctr, PORT_DROP_TX_WRITE, lost);
 	q->used = 0;
-	ho_err_set(&q->late, rc, "writing failed after %llu records: %s",
-		   (unsigned long long)q->records, ho_strerror(rc));
-	if (q->regular && ftruncate(q->fd, (off_t)q->file_bytes) < 0)
-		ho_err_set(&q->late, rc,
-			   "writing failed after %llu records: %s; the file ends in a broken "
-			   "record",
-			   (unsigned long long)q->records, ho_strerror(rc));
+	broken = q->regular && ftruncate(q->fd, (off_t)q->file_bytes) < 0;
+	/* A reader that stalled is a failure, not the user's wish. */
+	ho_err_set(&q->late, rc == -EINTR ? -EIO : rc, "writing failed after %llu records: %s%s",
+		   (unsigned long long)q->records, pcap_out_error(rc),
+		   broken ? "; the file ends in a broken record" : "");
 }
 
 static void flush(struct pcap_txq *q)

@@ -63,13 +63,18 @@ static int choice_index(const char *choices, const char *value)
 static int check_range(const struct port_opt *opt, uint64_t value, const char *text,
 		       struct ho_err *err)
 {
-	if (value < opt->min)
-		return ho_err_set(err, -ERANGE, "%s=%s is too small; at least %llu", opt->key, text,
-				  (unsigned long long)opt->min);
-	if (opt->max && value > opt->max)
-		return ho_err_set(err, -ERANGE, "%s=%s is too large; at most %llu", opt->key, text,
-				  (unsigned long long)opt->max);
-	return 0;
+	const bool small = value < opt->min, large = opt->max && value > opt->max;
+	const uint64_t limit = small ? opt->min : opt->max;
+	char limit_text[HO_UNIT_TEXT];
+
+	if (!small && !large)
+		return 0;
+	if (opt->type == PORT_OPT_TIME)
+		ho_format_ns((double)limit, limit_text);
+	else
+		snprintf(limit_text, sizeof(limit_text), "%llu", (unsigned long long)limit);
+	return ho_err_set(err, -ERANGE, "%s=%s is too %s; at %s %s", opt->key, text,
+			  small ? "small" : "large", small ? "least" : "most", limit_text);
 }
 
 /* Sets one option in the kind's struct. value is NULL when only the key was given. */

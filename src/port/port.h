@@ -231,6 +231,12 @@ struct port_ops {
 	 * port_late_error.
 	 */
 	int (*late_error)(struct port *port, struct ho_err *err);
+	/*
+	 * The run is to end: what tx or reap wait for at the other side (a pipe's reader) they wait
+	 * for a second more at most. From any thread, while the queues' threads run. NULL = neither
+	 * ever waits. Users call port_hurry.
+	 */
+	void (*hurry)(struct port *port);
 	/* Fills up to max; returns how many there are. NULL = none. */
 	unsigned (*stats)(struct port *port, struct port_stat *out, unsigned max);
 	unsigned (*params)(struct port *port, struct port_param *out, unsigned max);
@@ -257,6 +263,7 @@ struct port {
 	char name[PORT_NAME_BYTES]; /* "xdp:eth1", without options */
 	struct rt *rt;
 	struct pk_arena *arena;
+	unsigned ifindex;   /* the kernel's interface that it stands on, 0 = none */
 	uint8_t mac[6];     /* own address, all zero if it has none */
 	uint32_t mtu;       /* bytes behind the Ethernet header; 0 = any */
 	uint64_t link_bps;  /* 0 = unknown or none */
@@ -264,6 +271,7 @@ struct port {
 			       it is to cut (PK_TSO) may be longer */
 	uint32_t tag_room;  /* so many bytes more if the frame has a VLAN tag */
 	bool started, stopped;
+	bool on_stdout;      /* what it sends goes to standard output, which is no place for more */
 	bool honours_keep;   /* PK_KEEP works on its transmit queues */
 	bool irq_self_masks; /* an interrupt that fires disarms itself: its handler need not */
 	unsigned n_rxq, n_txq;
@@ -287,6 +295,13 @@ int port_start(struct port *port, struct ho_err *err);
 /* Waits, up to timeout_ns, until nothing is in flight on any bound transmit queue. 0 or
  * -ETIMEDOUT. The queues' threads must have stopped using them. */
 int port_drain(struct port *port, uint64_t timeout_ns);
+
+/* The run is to end: no more patience with whoever does not take what is sent. From any thread. */
+static inline void port_hurry(struct port *port)
+{
+	if (port->ops->hurry)
+		port->ops->hurry(port);
+}
 
 /* Ends the flow of packets and makes counters final. The queues' threads must have ended. A second
  * call does nothing. */

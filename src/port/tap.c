@@ -268,6 +268,8 @@ static int attach_error(const struct tap_port *port, int error, struct ho_err *e
 					    "queues ('ip tuntap add %s mode tap multi_queue')"
 					  : "the interface '%s' exists but is not a tap",
 				  port->name);
+	if (error == EINVAL && strpbrk(port->name, "/: \t"))
+		return ho_err_set(err, -EINVAL, "'%s' cannot be an interface's name", port->name);
 	return ho_err_set(err, -error, "cannot attach to the interface: %s", ho_strerror(error));
 }
 
@@ -404,6 +406,7 @@ static int open_port(struct tap_port *port, const struct port_config *config, st
 	if (rc < 0)
 		return rc;
 	port->index = iface.index;
+	port->base.ifindex = iface.index;
 	/* Our end is another station than the kernel's: its address with the last bit flipped. */
 	memcpy(port->base.mac, iface.mac, sizeof(port->base.mac));
 	port->base.mac[5] ^= 1;

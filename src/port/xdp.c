@@ -158,6 +158,8 @@ static int choose_mode(struct xdp_port *port, struct ho_err *err)
 	enum xdp_mode want = port->opts.mode;
 	enum xdp_mode from = want == XDP_MODE_AUTO ? XDP_MODE_ZERO_COPY : want;
 	enum xdp_mode to = want == XDP_MODE_AUTO ? XDP_MODE_GENERIC : want;
+	/* A mode that did not work is said, but is no failure once another one does. */
+	struct ho_err tried;
 	bool hopeless = false;
 	int rc = 0;
 
@@ -177,15 +179,16 @@ static int choose_mode(struct xdp_port *port, struct ho_err *err)
 			(mode == XDP_MODE_COPY ? ho_note : ho_verbose)("%s: %s", name, why);
 			continue;
 		}
-		rc = try_mode(port, mode, &hopeless, err);
+		tried = (struct ho_err){ 0 };
+		rc = try_mode(port, mode, &hopeless, &tried);
 		if (rc == 0) {
 			if (!port->live || port->rx)
 				ho_note("%s: %s", name, modes[mode].says);
 			return 0;
 		}
 		if (hopeless || rc == -EBUSY || rc == -EPERM || rc == -ENODEV || mode == to)
-			return rc;
-		ho_note("%s: no %s: %s", name, modes[mode].says, err->text);
+			return ho_err_set(err, rc, "%s", tried.text);
+		ho_note("%s: no %s: %s", name, modes[mode].says, tried.text);
 	}
 	return rc;
 }
@@ -343,6 +346,7 @@ static int xdp_open(const char *target, const void *opts_void, const struct port
 	port->base.ops = &xdp_ops;
 	port->opts = opts;
 	port->iface = iface;
+	port->base.ifindex = iface.index;
 	port->rx = rx;
 	port->tx = tx;
 	port->live = tx && opts.tx == XDP_TX_LIVE;

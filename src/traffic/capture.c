@@ -157,8 +157,7 @@ int tr_capture_close(struct tr_capture *capture, uint64_t *written, struct ho_er
 	*written = capture->written;
 	if (capture->error)
 		rc = ho_err_set(err, -EIO, "the capture '%s' is not complete: %s", capture->path,
-				capture->error == EINTR ? "its reader did not read to the end"
-							: ho_strerror(capture->error));
+				pcap_out_error(-capture->error));
 	pcap_dump_close(capture->dumper);
 	if (close_file(capture) < 0 && !capture->error)
 		rc = ho_err_set(err, -errno, "closing the capture '%s' failed: %s", capture->path,
