@@ -54,6 +54,26 @@ refuse 1 "not of the same IP version" "$holdoff" gen null: -c 1 --ip-dst fd00::1
 refuse 1 "from 1 to" "$holdoff" gen null: -q 0
 refuse 1 "from 1 to" "$holdoff" recv null: -q 0
 
+# --- options -------------------------------------------------------------------------------------
+refuse 1 "--count: '-1' is not a number" "$holdoff" gen null: -c -1
+refuse 1 "--duration: '10' is not a time" "$holdoff" recv null: -d 10
+refuse 1 "--wait: 'x' is not a time" "$holdoff" recv null: --wait x
+refuse 1 "--rate: '5' is not a rate" "$holdoff" gen null: --rate 5
+refuse 1 "--loop: '-1' is not a number" "$holdoff" gen null: --replay x --loop -1
+refuse 1 "--search: 'x' is not a fraction" "$holdoff" gen mem:a --recv mem:a --search loss=x
+refuse 1 "--think: '5' is not a time" "$holdoff" rr mem:a --serve mem:a --think 5
+refuse 1 "busy-poll=99s is too large; at most 1.00 s" "$holdoff" recv xdp:lo,busy-poll=99s
+refuse 1 "Too many arguments" "$holdoff" ports foo
+# What others send without end does not keep a run from ending.
+bounded() { timeout -k 2 15 "$holdoff" "$@" -j >"$tmp/out" 2>"$tmp/err"; }
+bounded rr null: --count 2
+[ $? = 2 ] && grep -q "no request was answered" "$tmp/err" ||
+	{ echo "FAILED: rr beside endless frames: $(cat "$tmp/err")"; failed=$((failed + 1)); }
+# More packet buffers than memory: an error, not the kernel's killer.
+if [ "$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)" -lt $((30 << 20)) ]; then
+	refuse 2 "--buffers takes fewer" "$holdoff" gen null: -c 1 --buffers 16777216
+fi
+
 # --- capture files -------------------------------------------------------------------------------
 /usr/bin/python3 - "$tmp" <<'PY'
 import struct, sys
@@ -163,6 +183,28 @@ owner=$!
 now has_carrier "$A" it
 a 2 "it" "$holdoff" recv tap:it
 kill $owner && wait $owner
+
+# An interface that is removed ends the run, and is named.
+for what in recv:xdp recv:packet gen:xdp gen:packet; do
+	ip -n "$A" link add iy type veth peer name iz
+	ip -n "$A" link set iy up
+	ip -n "$A" link set iz up
+	until_true 5 has_carrier "$A" iy
+	ip netns exec "$A" "$holdoff" "${what%:*}" "${what#*:}:iy" -j >/dev/null 2>"$tmp/err" &
+	owner=$!
+	now has_tasks $owner 2
+	ip -n "$A" link del iy
+	now has_ended $owner
+	wait $owner
+	got=$?
+	if [ $got = 2 ] && grep -Eq "${what#*:}:iy: the (interface was removed|link or the peer is gone)" "$tmp/err"; then
+		refused=$((refused + 1))
+	else
+		echo "FAILED: $what, interface removed: status $got: $(cat "$tmp/err")"
+		failed=$((failed + 1))
+		kill -9 $owner 2>/dev/null
+	fi
+done
 
 # Without capabilities. The program is copied to where everybody may run it.
 cp "$holdoff" "$tmp/holdoff"

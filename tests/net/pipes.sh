@@ -74,6 +74,32 @@ stalls() {
 	[ $got = 2 ] && grep -q 'not complete: its reader' "$tmp/err" ||
 		{ bad "$name: status $got"; cat "$tmp/err"; }
 }
+# The same of a port: one signal is enough, and so is a duration; no second one is needed.
+stalls_port() {
+	local name=$1 signal=$2 pid got holder
+	shift 2
+	mkfifo "$tmp/$name"
+	sleep 600 <>"$tmp/$name" &
+	holder=$!
+	"$holdoff" gen "pcap:$tmp/$name" "$@" -Q >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	sleep 1
+	[ "$signal" = none ] || kill -"$signal" "$pid"
+	for _ in $(seq 200); do
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.05
+	done
+	kill -KILL "$pid" 2>/dev/null && bad "$name: does not end"
+	wait "$pid" 2>/dev/null
+	got=$?
+	[ $got = 2 ] && grep -q 'records: its reader did not read' "$tmp/err" &&
+		grep -q '^balanced' "$tmp/out" || { bad "$name: status $got"; cat "$tmp/err" "$tmp/out"; }
+	kill $holder
+}
+stalls_port gen-stalled INT
+stalls_port gen-stalled-duration none --duration 300ms
+# Here all is handed over, and the wait is that of the end.
+stalls_port gen-stalled-count TERM --count 2000
 sleep 600 <>"$tmp/nobody" &
 silence="$silence $!"
 stalls stalled-fifo INT "$tmp/nobody"
@@ -92,6 +118,28 @@ got=$?
 [ $((SECONDS - began)) -lt 12 ] || bad "replay of a pipe does not end after its duration"
 jq -e '.offered == 3 and .delivered == 3 and .balanced' "$tmp/out" >/dev/null ||
 	{ bad "replay of a pipe: not its three frames"; cat "$tmp/out"; }
+
+# A capture on standard output is alone there, and waits for a reader that is merely slow.
+"$holdoff" gen pcap:- --rate 2kpps --count 3000 2>"$tmp/err" | { sleep 2; cat; } >"$tmp/alone.pcap"
+got=${PIPESTATUS[0]}
+[ $got = 0 ] && [ "$(wc -c <"$tmp/alone.pcap")" = $((24 + 3000 * (16 + 60))) ] &&
+	grep -q '^balanced' "$tmp/err" ||
+	{ bad "a capture on standard output: status $got, $(wc -c <"$tmp/alone.pcap") bytes"; cat "$tmp/err"; }
+"$holdoff" recv null: --count 64 --write - 2>/dev/null | "$holdoff" recv pcap:- -j >"$tmp/out" &&
+	jq -e '.delivered == 64' "$tmp/out" >/dev/null || { bad "recv --write -"; cat "$tmp/out"; }
+
+# Results that cannot be written are a failure; a reader that has gone is none.
+"$holdoff" gen null: --count 10 >/dev/full 2>"$tmp/err"
+got=$?
+[ $got = 2 ] && grep -q 'not all results could be written' "$tmp/err" ||
+	{ bad "results to a full disk: status $got"; cat "$tmp/err"; }
+"$holdoff" gen null: --rate 1kpps 2>"$tmp/err" | head -n 2 >/dev/null
+got=${PIPESTATUS[0]}
+[ $got = 0 ] && ! [ -s "$tmp/err" ] || { bad "a reader that has gone: status $got"; cat "$tmp/err"; }
+# Nor does a file take the place of a standard output that is closed.
+"$holdoff" gen "pcap:$tmp/closed.pcap" --count 3 >&- 2>"$tmp/err"
+[ "$(wc -c <"$tmp/closed.pcap")" = $((24 + 3 * (16 + 60))) ] ||
+	{ bad "without standard output: $(wc -c <"$tmp/closed.pcap") bytes"; cat "$tmp/err"; }
 
 # An empty stream is a wrong input file, not a crash.
 "$holdoff" gen null: --replay /dev/null >/dev/null 2>"$tmp/err"
