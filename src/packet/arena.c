@@ -70,11 +70,15 @@ static uint64_t memory_available(void)
 	uint64_t free_kb = number_in("/proc/meminfo", "MemAvailable:");
 	uint64_t max = number_in("/sys/fs/cgroup/memory.max", "");
 	uint64_t used = number_in("/sys/fs/cgroup/memory.current", "");
+	/* Files that the group has cached are in `used`, and in nobody's way. */
+	uint64_t cached = number_in("/sys/fs/cgroup/memory.stat", "inactive_file ");
+	uint64_t active = number_in("/sys/fs/cgroup/memory.stat", "active_file ");
 	uint64_t bytes = free_kb == UINT64_MAX ? UINT64_MAX : free_kb << 10;
 
-	if (max != UINT64_MAX && used != UINT64_MAX)
-		bytes = HO_MIN(bytes, max > used ? max - used : 0);
-	return bytes;
+	if (max == UINT64_MAX || used == UINT64_MAX || cached == UINT64_MAX || active == UINT64_MAX)
+		return bytes;
+	used -= HO_MIN(used, cached + active);
+	return HO_MIN(bytes, max > used ? max - used : 0);
 }
 
 static void *map_memfd(size_t bytes, bool huge, int *fd_out)
