@@ -96,16 +96,19 @@ void lab_exec_stall(struct rt *rt, sim_ps until)
  *
  * The turn that just ended began at turn_start. If no event ran in it, nothing that it looked at
  * can have changed since; if it was as long as the turn before, it was an empty turn like that
- * one; and if the task did not look at the clock, the next turns will do the same until an event
- * comes. The last turn skipped must end before that event.
+ * one; and if the task did not look at the clock, or only to see whether `at` has come, the next
+ * turns will do the same until an event comes. The last turn skipped must end before that event,
+ * and the turn that sees `at` is never skipped.
  */
-static uint64_t turns_to_skip(const struct lab_exec *x, const struct lab_cpu *c, sim_ps relax)
+static uint64_t turns_to_skip(const struct lab_exec *x, const struct lab_cpu *c, sim_ps relax,
+			      sim_ps at)
 {
 	const struct rt_task *task = c->running;
 	sim_ps now = sim_now(x->sim);
 	sim_ps turn = now - task->turn_start, spent;
+	uint64_t skip, before_at;
 
-	if (!task->turn_known || task->saw_clock || c->stop || x->sim->quiet == SIM_NEVER)
+	if (!task->turn_known || c->stop || x->sim->quiet == SIM_NEVER)
 		return 0;
 	if (task->turn_events != sim_events(x->sim) || turn != task->turn)
 		return 0;
@@ -113,10 +116,15 @@ static uint64_t turns_to_skip(const struct lab_exec *x, const struct lab_cpu *c,
 	spent = c->time[LAB_USER] - task->turn_user + c->time[LAB_SYSTEM] - task->turn_system;
 	if (spent != turn || x->sim->quiet <= now + relax)
 		return 0;
-	return (x->sim->quiet - 1 - now - relax) / (turn + relax);
+	skip = (x->sim->quiet - 1 - now - relax) / (turn + relax);
+	if (at == SIM_NEVER)
+		return task->saw_clock ? 0 : skip;
+	before_at = at > now ? (at - 1 - now) / (turn + relax) : 0;
+	return HO_MIN(skip, before_at);
 }
 
-static void exec_relax(struct rt *rt)
+/* at: the loop looks at the clock for this time only; SIM_NEVER: for anything. */
+static void relax_before(struct rt *rt, sim_ps at)
 {
 	struct lab_exec *x = lab_exec_of(rt);
 	struct lab_cpu *c = x->cur;
@@ -130,7 +138,7 @@ static void exec_relax(struct rt *rt)
 	if (!c || c->context != LAB_IN_TASK)
 		return;
 	task = c->running;
-	skip = turns_to_skip(x, c, relax);
+	skip = turns_to_skip(x, c, relax, at);
 	if (skip) {
 		sim_ps user = c->time[LAB_USER] - task->turn_user;
 		sim_ps system = c->time[LAB_SYSTEM] - task->turn_system;
@@ -149,6 +157,16 @@ static void exec_relax(struct rt *rt)
 	task->turn_events = sim_events(x->sim);
 	task->turn_user = c->time[LAB_USER];
 	task->turn_system = c->time[LAB_SYSTEM];
+}
+
+static void exec_relax(struct rt *rt)
+{
+	relax_before(rt, SIM_NEVER);
+}
+
+static void exec_relax_until(struct rt *rt, uint64_t at_ns)
+{
+	relax_before(rt, lab_at(lab_exec_of(rt), at_ns));
 }
 
 static uint64_t exec_now_ns(struct rt *rt)
@@ -199,6 +217,7 @@ static const struct rt_ops exec_ops = {
 	.now_ns = exec_now_ns,
 	.spend = exec_spend,
 	.relax = exec_relax,
+	.relax_until = exec_relax_until,
 	.sleep_until = lab_sleep_until,
 	.spawn = lab_spawn,
 	.join = lab_join,

@@ -124,7 +124,8 @@ bool lab_exec_deadlocked(struct rt *rt);
  * many whole turns pass at once as fit before it. Times and accounts are those of the single
  * turns; only side effects of the skipped turns (a count of empty polls) are missing. A loop that
  * limits itself by counting turns must look at the clock instead (rt_now_ns), which forbids
- * skipping.
+ * skipping, unless it says with rt_relax_until which time it looks for: then turns are skipped up
+ * to that time as well.
  */
 
 #endif

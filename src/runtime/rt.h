@@ -17,7 +17,8 @@
  *     clock at most one piece of code runs at any moment, so data that tasks share needs the same
  *     locking as on the real clock but never shows a race.
  *  3. A loop without rt_wait, rt_sleep_until, rt_relax or rt_spend in each turn stops the virtual
- *     clock: a busy loop calls rt_relax when a turn found nothing to do.
+ *     clock: a busy loop calls rt_relax when a turn found nothing to do. One that waits for a time
+ *     says so with rt_relax_until, or the lab must run each turn of it.
  *  4. An event is a latch: signals collapse into one until a wait takes it. A signal before the
  *     wait is not lost. Any task, and an interrupt handler, may signal; a single task at a time
  *     waits for an event.
@@ -65,6 +66,7 @@ struct rt_ops {
 	uint64_t (*now_ns)(struct rt *rt);
 	void (*spend)(struct rt *rt, enum rt_cost cost, uint32_t n);
 	void (*relax)(struct rt *rt);
+	void (*relax_until)(struct rt *rt, uint64_t at_ns); /* NULL = relax does it */
 	void (*yield)(struct rt *rt); /* NULL = relax does it */
 	int (*sleep_until)(struct rt *rt, uint64_t at_ns);
 	int (*spawn)(struct rt *rt, const struct rt_task_attr *attr, void (*fn)(void *arg),
@@ -119,6 +121,20 @@ static inline void rt_spend(struct rt *rt, enum rt_cost cost, uint32_t n)
 static inline void rt_relax(struct rt *rt)
 {
 	rt->ops->relax(rt);
+}
+
+/*
+ * Like rt_relax, for a loop that looks at the clock only to see whether at_ns has come (or, which is
+ * the same, limits itself by that time). All its turns do the same until then, or until an event,
+ * an interrupt or another task changes something. On the real clock this is rt_relax; the lab
+ * passes such turns at once, with the times and accounts of the single ones.
+ */
+static inline void rt_relax_until(struct rt *rt, uint64_t at_ns)
+{
+	if (ho_unlikely(rt->ops->relax_until != NULL))
+		rt->ops->relax_until(rt, at_ns);
+	else
+		rt->ops->relax(rt);
 }
 
 /* Like rt_relax, for a loop that found nothing to do for a while: on the real clock whoever else

@@ -180,7 +180,7 @@ void tr_receiver_run(void *arg)
 		if (!idle_since)
 			idle_since = now;
 		if (!r->config.block && now - idle_since < TR_RX_SPIN_NS)
-			rt_relax(rt);
+			rt_relax_until(rt, HO_MIN(idle_since + TR_RX_SPIN_NS, r->config.end_ns));
 		else if (tr_rx_wait(&r->stop, &q, 1, r->config.end_ns))
 			ho_ctr_add(&r->waits, 1);
 	}

@@ -180,7 +180,7 @@ void tr_rr_server_run(void *arg)
 		now = rt_now_ns(rt);
 		idle_since = idle_since ? idle_since : now;
 		if (!s->config.block && now - idle_since < TR_RX_SPIN_NS)
-			rt_relax(rt);
+			rt_relax_until(rt, idle_since + TR_RX_SPIN_NS);
 		else
 			tr_rx_wait(&s->stop, &s->config.rxq, 1, RT_FOREVER);
 	}

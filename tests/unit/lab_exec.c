@@ -697,6 +697,57 @@ static void test_change_within_a_turn(void **state)
 	}
 }
 
+/* A loop that waits for a time looks at the clock each turn and says for which time. */
+struct waiter {
+	bool says, flag;
+	uint64_t at_ns, turns, found;
+};
+
+static void wait_until(void *arg)
+{
+	struct waiter *w = arg;
+
+	while (rt_now_ns(rt) < w->at_ns && !w->flag) {
+		w->turns++;
+		rt_spend(rt, RT_COST_TX_FRAME, 1);
+		if (w->says)
+			rt_relax_until(rt, w->at_ns);
+		else
+			rt_relax(rt);
+	}
+	w->found = sim_now(sim);
+}
+
+static void test_relax_until_is_exact(void **state)
+{
+	/* The time, or what sets the flag, comes first; at each place of a turn. */
+	for (int k = 0; k < 4 * (TX_NS + RELAX_NS); k++) {
+		struct waiter w[2];
+		struct lab_cpu_stats cpu[2];
+		uint64_t digest[2];
+		struct sim_event sets, later;
+		bool unused = false;
+
+		for (int says = 0; says < 2; says++) {
+			teardown(NULL);
+			setup(NULL);
+			w[says] = (struct waiter){ .says = says, .at_ns = 60000 };
+			w[says].at_ns += k % 2 ? (uint64_t)k : 20000u;
+			sim_event_init(&later, set_flag, &unused);
+			sim_event_init(&sets, set_flag, &w[says].flag);
+			sim_schedule(sim, &sets, 70 * US + (sim_ps)k * NS);
+			sim_schedule(sim, &later, SIM_PS_PER_MS);
+			rt_join(rt, spawn("waits", 0, RT_PRIO_NORMAL, wait_until, &w[says]));
+			cpu[says] = cpu_stats(0);
+			digest[says] = sim_digest(sim);
+		}
+		assert_int_equal(w[0].found, w[1].found);
+		assert_memory_equal(&cpu[0], &cpu[1], sizeof(cpu[0]));
+		assert_true(digest[0] == digest[1]);
+		assert_true(w[1].turns < 12 && w[0].turns > 100);
+	}
+}
+
 /* --- main ---------------------------------------------------------------------------------- */
 
 /* Drivers start and stop outside of tasks: there their waits run the clock. */
@@ -1057,6 +1108,7 @@ int main(void)
 		CASE(test_deadlock_ends),
 		CASE(test_skipped_turns_are_exact),
 		CASE(test_change_within_a_turn),
+		CASE(test_relax_until_is_exact),
 		CASE(test_main_waits),
 		CASE(test_napi_after_irq),
 		CASE(test_napi_from_task),

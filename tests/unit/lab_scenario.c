@@ -200,9 +200,11 @@ static void test_errors(void **state)
 		{ HOST "published: {file: nope}\n", "s.yaml:7:19: nope: there is no published" },
 		{ HOST "published: {file: ixgbe-txring, parameters: [{column: tx, axis: tx}]}\n",
 		  "s.yaml:7:65: there is no axis 'tx'" },
-		{ HOST "published: {file: ixgbe-txring, results: [{column: pps, result: b, "
+		{ HOST "published: {file: ixgbe-txring, results: [{column: pps, result: pps, "
 		       "background: 3}]}\n",
-		  "s.yaml:7:80: a background must say" },
+		  "s.yaml:7:82: a background must say" },
+		{ HOST "published: {file: ixgbe-txring, results: [{column: pps, result: b}]}\n",
+		  "s.yaml:7:65: 'b' is not a result of a run" },
 		{ HOST "published: {file: ixgbe-txring, results: [{column: mpps, result: b}]}\n",
 		  "s.yaml:7:52: " },
 	};
