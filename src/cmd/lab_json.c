@@ -190,9 +190,19 @@ static json_t *chip_json(const struct lab_chip_result *c)
 			json_object_set_new(drops, port_drop_name((enum port_drop)d),
 					    json_integer((json_int_t)c->drops[d]));
 	}
+	json_t *faults =
+		json_pack("{s:I, s:I, s:I, s:I}", "lost_irqs", (json_int_t)c->faults.lost_irqs,
+			  "late_write_backs", (json_int_t)c->faults.late, "link_flaps",
+			  (json_int_t)c->faults.flaps, "hangs", (json_int_t)c->faults.hangs);
+	json_t *driver =
+		json_pack("{s:I, s:I, s:I, s:I, s:I}", "irqs_rearmed", (json_int_t)c->irqs_rearmed,
+			  "tx_timeouts", (json_int_t)c->tx_timeouts, "resets",
+			  (json_int_t)c->resets, "link_changes", (json_int_t)c->link_changes,
+			  "longest_stall_ns", (json_int_t)(c->longest_stall / SIM_PS_PER_NS));
+
 	return json_pack(
 		"{s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
-		" s:I, s:f, s:f, s:f, s:f, s:o}",
+		" s:I, s:f, s:f, s:f, s:f, s:o, s:o, s:o}",
 		"host", c->host_name, "chip", c->name, "queues", (int)c->queues, "tx",
 		(json_int_t)c->tx_ring, "rx", (json_int_t)c->rx_ring, "rx_usecs",
 		(json_int_t)c->rx_usecs, "tx_packets", (json_int_t)c->tx_packets, "tx_bytes",
@@ -202,7 +212,8 @@ static json_t *chip_json(const struct lab_chip_result *c)
 		"register_reads", (json_int_t)c->register_reads, "register_writes",
 		(json_int_t)c->register_writes, "wire_bps", (json_int_t)c->wire_bps, "wire_tx_busy",
 		c->wire_tx_busy, "wire_rx_busy", c->wire_rx_busy, "pci_up_busy", c->pci_up_busy,
-		"pci_down_busy", c->pci_down_busy, "drops", drops);
+		"pci_down_busy", c->pci_down_busy, "drops", drops, "faults", faults, "recovery",
+		driver);
 }
 
 static void delay_json(json_t *object, const char *name, const struct lab_delay *d)

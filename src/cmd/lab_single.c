@@ -44,6 +44,37 @@ static void print_workloads(const struct lab_result *r)
 	}
 }
 
+static void add(char *text, size_t bytes, uint64_t n, const char *one, const char *many)
+{
+	char number[HO_UNIT_TEXT];
+	size_t at = strlen(text);
+
+	if (n)
+		snprintf(text + at, bytes - at, "%s%s %s", at ? ", " : "",
+			 ho_format_count(n, number), n == 1 ? one : many);
+}
+
+/* What was made to go wrong, and what the driver did about it. */
+static void print_faults(const struct lab_chip_result *c)
+{
+	char faults[256] = "", driver[256] = "", time[HO_UNIT_TEXT];
+
+	add(faults, sizeof(faults), c->faults.lost_irqs, "interrupt lost", "interrupts lost");
+	add(faults, sizeof(faults), c->faults.late, "write-back late", "write-backs late");
+	add(faults, sizeof(faults), c->faults.flaps, "time the link down", "times the link down");
+	add(faults, sizeof(faults), c->faults.hangs, "hang", "hangs");
+	if (!*faults)
+		return;
+	add(driver, sizeof(driver), c->irqs_rearmed, "interrupt set off again",
+	    "interrupts set off again");
+	add(driver, sizeof(driver), c->link_changes, "link change seen", "link changes seen");
+	add(driver, sizeof(driver), c->tx_timeouts, "hang seen", "hangs seen");
+	add(driver, sizeof(driver), c->resets, "reset", "resets");
+	printf("    faults: %s; driver: %s; longest stall %s\n", faults,
+	       *driver ? driver : "nothing to do",
+	       ho_format_ns((double)(c->longest_stall / SIM_PS_PER_NS), time));
+}
+
 static void print_chips(const struct lab_result *r)
 {
 	char text[HO_UNIT_TEXT];
@@ -65,6 +96,7 @@ static void print_chips(const struct lab_result *r)
 				printf("    %s: %s\n", port_drop_name((enum port_drop)d),
 				       ho_format_count(c->drops[d], text));
 		}
+		print_faults(c);
 	}
 }
 

@@ -169,6 +169,24 @@ static void exec_relax_until(struct rt *rt, uint64_t at_ns)
 	relax_before(rt, lab_at(lab_exec_of(rt), at_ns));
 }
 
+/* One long pass instead of many turns: other CPUs that spin do not stop it at each of theirs. */
+static void exec_spin_until(struct rt *rt, uint64_t at_ns)
+{
+	struct lab_exec *x = lab_exec_of(rt);
+	struct lab_cpu *c = x->cur;
+	sim_ps relax = HO_MAX(x->price[RT_COST_RELAX].ps, SIM_PS_PER_NS);
+	sim_ps now = sim_now(x->sim), at = lab_at(x, at_ns);
+
+	/* Outside of tasks, or without an end: a turn. */
+	if (!c || c->context != LAB_IN_TASK || at <= now || at == SIM_NEVER) {
+		exec_relax(rt);
+		return;
+	}
+	c->running->turn_known = false;
+	lab_cpu_pass(c, (at - now + relax - 1) / relax * relax,
+		     (enum lab_bucket)c->buckets[RT_COST_RELAX]);
+}
+
 static uint64_t exec_now_ns(struct rt *rt)
 {
 	struct lab_exec *x = lab_exec_of(rt);
@@ -218,6 +236,7 @@ static const struct rt_ops exec_ops = {
 	.spend = exec_spend,
 	.relax = exec_relax,
 	.relax_until = exec_relax_until,
+	.spin_until = exec_spin_until,
 	.sleep_until = lab_sleep_until,
 	.spawn = lab_spawn,
 	.join = lab_join,

@@ -309,26 +309,10 @@ void lab_live_stop(struct lab_live *live)
 
 void lab_live_losses(struct lab_live *live, uint64_t *drops)
 {
-	struct lab_i82599_counters n;
-	struct lab_wire_stats s;
-
-	if (live->tx && live->tx->wire) {
-		uint64_t sent = 0;
-
-		lab_wire_stats(live->tx->wire, live->tx->end, &s);
-		drops[PORT_DROP_TX_LINK_DOWN] += s.lost_link_down;
-		for (unsigned q = 0; q < live->tx->queues; q++)
-			sent += live->tx->port->txq[q]->ctr.packets;
-		lab_i82599_counters(live->tx->chip, &n);
-		if (n.tx_frames > sent)
-			drops[PORT_DROP_TX_RESET] -=
-				HO_MIN(n.tx_frames - sent, drops[PORT_DROP_TX_RESET]);
-	}
-	if (live->rx) {
-		lab_i82599_counters(live->rx->chip, &n);
-		drops[PORT_DROP_RX_LINK] += n.rx_off + n.rx_queue_off;
-		drops[PORT_DROP_RX_RESET] += n.rx_lost;
-	}
+	if (live->tx)
+		lab_stage_tx_losses(live->tx, drops);
+	if (live->rx)
+		lab_stage_rx_losses(live->rx, drops);
 }
 
 int lab_live_check(struct lab_live *live, struct ho_err *err)

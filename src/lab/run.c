@@ -261,6 +261,8 @@ static void finals(const struct lab_stage *stage, struct lab_result *out)
 		}
 		if (c->port->ops->external_drops)
 			c->port->ops->external_drops(c->port, out->chip[i].drops);
+		lab_stage_tx_losses(c, out->chip[i].drops);
+		lab_stage_rx_losses(c, out->chip[i].drops);
 		out->chip[i].tx_timeouts = lab_stage_stat(c->port, "tx_timeout_count");
 		out->chip[i].irqs_rearmed = lab_stage_stat(c->port, "irq_rearmed");
 		out->chip[i].resets = lab_stage_stat(c->port, "hw_resets");

@@ -39,8 +39,8 @@ static const char *const chip_params[] = {
 	NULL,
 };
 
-static int check_params(const struct lab_scenario *s, const struct lab_params *params,
-			const char *const *known, const char *node, struct ho_err *err)
+static int check_params(const struct lab_params *params, const char *const *known,
+			struct ho_err *err)
 {
 	for (unsigned i = 0; i < params->n; i++) {
 		unsigned k = 0;
@@ -49,8 +49,8 @@ static int check_params(const struct lab_scenario *s, const struct lab_params *p
 			k++;
 		if (known[k])
 			continue;
-		ho_err_set(err, -EINVAL, "there is no parameter '%s' here", params->param[i].name);
-		return lab_scenario_blame(s, err, "%s", node);
+		return ho_err_set(err, -EINVAL, "%s: a chip has no such parameter",
+				  params->param[i].name);
 	}
 	return 0;
 }
@@ -78,7 +78,27 @@ int lab_stage_time(const struct lab_params *params, const char *name, uint64_t *
 	*ns = 0;
 	if (p && ho_parse_time_ns(p->text, ns, err) < 0)
 		return ho_err_prefix(err, "%s", name);
+	if (*ns > SIM_NEVER / SIM_PS_PER_NS / 4)
+		return ho_err_set(err, -EINVAL, "%s: %s: longer than virtual time lasts (53 days)",
+				  name, p->text);
 	return 0;
+}
+
+/* A message about a parameter begins with its name: says where that is, else where the chip is. */
+static int blame_chip(const struct lab_stage *stage, unsigned host, unsigned chip,
+		      struct ho_err *err)
+{
+	const struct lab_params *params = &stage->scenario->hosts[host].chips[chip].params;
+	size_t n = strcspn(err->text, ": ");
+
+	for (unsigned i = 0; i < params->n; i++) {
+		const char *name = params->param[i].name;
+
+		if (strlen(name) == n && !strncmp(name, err->text, n))
+			return lab_scenario_blame(stage->scenario, err,
+						  "hosts/%u/chips/%u/params/%s", host, chip, name);
+	}
+	return lab_scenario_blame(stage->scenario, err, "hosts/%u/chips/%u", host, chip);
 }
 
 static void sink_consume(void *arg, struct pk_cache *cache, struct pk_slot *slots, unsigned n)
@@ -117,8 +137,7 @@ static int build_host(struct lab_stage *stage, unsigned index, struct ho_err *er
 		if (lab_stage_param(&chip->params, "rx", 512, &rx, err) < 0 ||
 		    lab_stage_param(&chip->params, "tx", 512, &tx, err) < 0 ||
 		    lab_stage_param(&chip->params, "buffer-bytes", 0, &bytes, err) < 0)
-			return lab_scenario_blame(stage->scenario, err, "hosts/%u/chips/%u", index,
-						  c);
+			return blame_chip(stage, index, c, err);
 		longest = HO_MAX(longest, bytes);
 		arena.buffers += (chip->queues ? chip->queues : 1) * (rx + tx);
 	}
@@ -187,6 +206,14 @@ static int build_rx_mode(struct lab_stage *stage, struct lab_stage_chip *c, unsi
 	return mac_rx_open(&config, &c->rx[queue], err);
 }
 
+static int check_ppm(const char *name, uint32_t ppm, struct ho_err *err)
+{
+	if (ppm <= 1000000)
+		return 0;
+	return ho_err_set(err, -EINVAL, "%s: %u: parts of a million, so at most 1000000", name,
+			  ppm);
+}
+
 static int read_faults(struct lab_stage *stage, struct lab_stage_chip *c, struct ho_err *err)
 {
 	const struct lab_params *params = &c->spec->params;
@@ -201,10 +228,15 @@ static int read_faults(struct lab_stage *stage, struct lab_stage_chip *c, struct
 	    lab_stage_time(params, "fault-flap-every", &flap_every, err) < 0 ||
 	    lab_stage_time(params, "fault-hang-at", &hang_at, err) < 0)
 		return -EINVAL;
+	if (check_ppm("fault-lost-irq-ppm", f->lose_irq_ppm, err) < 0 ||
+	    check_ppm("fault-late-ppm", f->late_ppm, err) < 0)
+		return -EINVAL;
 	if ((f->late_ppm != 0) != (late != 0))
 		return ho_err_set(err, -EINVAL,
 				  "fault-late-ppm and fault-late-for need each other");
-	if ((flap_at != 0) != (flap_for != 0) || (flap_every && !flap_at))
+	if (flap_every && !flap_at)
+		return ho_err_set(err, -EINVAL, "fault-flap-every: needs fault-flap-at");
+	if ((flap_at != 0) != (flap_for != 0))
 		return ho_err_set(err, -EINVAL, "fault-flap-at and fault-flap-for need each other");
 	if (flap_at && !c->wire)
 		return ho_err_set(err, -EINVAL, "fault-flap-at: there is no wire that could fail");
@@ -307,7 +339,7 @@ static int build_chip(struct lab_stage *stage, unsigned host, unsigned index, st
 	c->spec = spec;
 	c->host = h;
 	c->index = index;
-	rc = check_params(stage->scenario, &spec->params, chip_params, "", err);
+	rc = check_params(&spec->params, chip_params, err);
 	if (rc < 0)
 		return rc;
 	if (strcmp(spec->model, "82599"))
@@ -413,7 +445,7 @@ int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario
 		for (unsigned c = 0; rc == 0 && c < scenario->hosts[h].chips_count; c++) {
 			rc = build_chip(stage, h, c, err);
 			if (rc < 0)
-				lab_scenario_blame(scenario, err, "hosts/%u/chips/%u", h, c);
+				blame_chip(stage, h, c, err);
 		}
 	}
 	for (unsigned h = 0; rc == 0 && h < scenario->hosts_count; h++) {
@@ -529,6 +561,32 @@ static bool all_finished(const struct lab_stage *stage)
 		if (!lab_work_finished(&stage->work[w]))
 			return false;
 	return true;
+}
+
+void lab_stage_tx_losses(const struct lab_stage_chip *c, uint64_t *drops)
+{
+	struct lab_i82599_counters n;
+	struct lab_wire_stats s;
+	uint64_t sent = 0;
+
+	if (!c->wire)
+		return;
+	lab_wire_stats(c->wire, c->end, &s);
+	drops[PORT_DROP_TX_LINK_DOWN] += s.lost_link_down;
+	for (unsigned q = 0; q < c->queues; q++)
+		sent += ho_ctr_read(&c->port->txq[q]->ctr.packets);
+	lab_i82599_counters(c->chip, &n);
+	if (n.tx_frames > sent)
+		drops[PORT_DROP_TX_RESET] -= HO_MIN(n.tx_frames - sent, drops[PORT_DROP_TX_RESET]);
+}
+
+void lab_stage_rx_losses(const struct lab_stage_chip *c, uint64_t *drops)
+{
+	struct lab_i82599_counters n;
+
+	lab_i82599_counters(c->chip, &n);
+	drops[PORT_DROP_RX_LINK] += n.rx_off + n.rx_queue_off;
+	drops[PORT_DROP_RX_RESET] += n.rx_lost;
 }
 
 void lab_stage_quiesce(struct lab_stage *stage)

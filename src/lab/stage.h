@@ -109,6 +109,13 @@ struct lab_stage {
 	struct sim_event watch;
 };
 
+/* Adds to a port's drops what only the lab can see: frames lost on a dead link, or in a chip that
+ * was reset or not yet started. Frames that a reset gave up in the ring, but that had left the chip,
+ * are taken off: they are not lost. A chip that cuts frames into segments sends more than it was
+ * given, so there the second kind stays. */
+void lab_stage_tx_losses(const struct lab_stage_chip *c, uint64_t *drops);
+void lab_stage_rx_losses(const struct lab_stage_chip *c, uint64_t *drops);
+
 /* Builds everything up to started ports and, with links up, running workloads, without those that
  * `take` takes over (NULL = none). On failure what was built is still to be taken down. */
 int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario,

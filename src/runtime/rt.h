@@ -18,7 +18,7 @@
  *     locking as on the real clock but never shows a race.
  *  3. A loop without rt_wait, rt_sleep_until, rt_relax or rt_spend in each turn stops the virtual
  *     clock: a busy loop calls rt_relax when a turn found nothing to do. One that waits for a time
- *     says so with rt_relax_until, or the lab must run each turn of it.
+ *     says so with rt_relax_until or rt_spin_until, or the lab must run each turn of it.
  *  4. An event is a latch: signals collapse into one until a wait takes it. A signal before the
  *     wait is not lost. Any task, and an interrupt handler, may signal; a single task at a time
  *     waits for an event.
@@ -66,7 +66,9 @@ struct rt_ops {
 	uint64_t (*now_ns)(struct rt *rt);
 	void (*spend)(struct rt *rt, enum rt_cost cost, uint32_t n);
 	void (*relax)(struct rt *rt);
-	void (*relax_until)(struct rt *rt, uint64_t at_ns); /* NULL = relax does it */
+	/* NULL = relax does either */
+	void (*relax_until)(struct rt *rt, uint64_t at_ns);
+	void (*spin_until)(struct rt *rt, uint64_t at_ns);
 	void (*yield)(struct rt *rt); /* NULL = relax does it */
 	int (*sleep_until)(struct rt *rt, uint64_t at_ns);
 	int (*spawn)(struct rt *rt, const struct rt_task_attr *attr, void (*fn)(void *arg),
@@ -133,6 +135,20 @@ static inline void rt_relax_until(struct rt *rt, uint64_t at_ns)
 {
 	if (ho_unlikely(rt->ops->relax_until != NULL))
 		rt->ops->relax_until(rt, at_ns);
+	else
+		rt->ops->relax(rt);
+}
+
+/*
+ * Like rt_relax, for a loop that waits for the time at_ns and for nothing else: not even for what
+ * other tasks do, but for a request to end, which it may see as late as at_ns. On the real clock
+ * this is rt_relax: it comes back long before. In the lab it comes back at the end of the turn in
+ * which at_ns comes; interrupts and preemption delay it as they delay every loop.
+ */
+static inline void rt_spin_until(struct rt *rt, uint64_t at_ns)
+{
+	if (ho_unlikely(rt->ops->spin_until != NULL))
+		rt->ops->spin_until(rt, at_ns);
 	else
 		rt->ops->relax(rt);
 }

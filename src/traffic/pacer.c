@@ -124,7 +124,7 @@ unsigned tr_pacer_wait(struct tr_pacer *pacer, uint64_t deadline_ns, uint64_t *n
 			return frames_now(pacer, now);
 		at = HO_MIN(at, deadline_ns);
 		if (at - now < SLEEP_MIN_NS) {
-			rt_relax_until(pacer->rt, at);
+			rt_spin_until(pacer->rt, at);
 			continue;
 		}
 		pacer->sleeps++;

@@ -748,6 +748,52 @@ static void test_relax_until_is_exact(void **state)
 	}
 }
 
+/* Two that spin do not stop each other at each turn, and the time is that of the single turns. */
+struct spin_pair {
+	uint64_t at_ns, looks, end_ns;
+	bool single;
+};
+
+static void spin_for_time(void *arg)
+{
+	struct spin_pair *p = arg;
+	uint64_t now;
+
+	while ((now = rt_now_ns(rt)) < p->at_ns) {
+		p->looks++;
+		if (p->single)
+			rt_relax(rt);
+		else
+			rt_spin_until(rt, p->at_ns);
+	}
+	p->end_ns = now;
+}
+
+static void test_spin_until(void **state)
+{
+	for (uint64_t k = 0; k < 2 * RELAX_NS; k++) {
+		struct spin_pair one = { .at_ns = 40000 + k },
+				 other = { .at_ns = 70003, .single = true };
+		struct rt_task *a = spawn("a", 0, RT_PRIO_NORMAL, spin_for_time, &one);
+		struct rt_task *b = spawn("b", 1, RT_PRIO_NORMAL, spin_for_time, &other);
+		uint64_t single;
+
+		rt_join(rt, a);
+		rt_join(rt, b);
+		check_sums();
+		assert_int_equal(one.looks, 1);
+		single = one.end_ns;
+		teardown(NULL);
+		setup(NULL);
+		one = (struct spin_pair){ .at_ns = 40000 + k, .single = true };
+		rt_join(rt, spawn("a", 0, RT_PRIO_NORMAL, spin_for_time, &one));
+		assert_true(one.looks > 3000);
+		assert_int_equal(one.end_ns, single);
+		teardown(NULL);
+		setup(NULL);
+	}
+}
+
 /* --- main ---------------------------------------------------------------------------------- */
 
 /* Drivers start and stop outside of tasks: there their waits run the clock. */
@@ -1109,6 +1155,7 @@ int main(void)
 		CASE(test_skipped_turns_are_exact),
 		CASE(test_change_within_a_turn),
 		CASE(test_relax_until_is_exact),
+		CASE(test_spin_until),
 		CASE(test_main_waits),
 		CASE(test_napi_after_irq),
 		CASE(test_napi_from_task),
