@@ -101,6 +101,34 @@ static void find_key(yaml_parser_t *parser, struct yaml_log *log)
 	}
 }
 
+/* Where libyaml could not read on; libcyaml does not say. */
+static void find_problem(yaml_parser_t *parser, struct yaml_log *log)
+{
+	yaml_event_t event;
+	bool end = false;
+
+	while (!end && yaml_parser_parse(parser, &event)) {
+		end = event.type == YAML_STREAM_END_EVENT;
+		yaml_event_delete(&event);
+	}
+	if (end)
+		return;
+	/* A byte that is no character has no mark of its own. */
+	log->line = (unsigned)HO_MAX(parser->problem_mark.line, parser->mark.line) + 1;
+	log->column = (unsigned)(parser->problem_mark.line >= parser->mark.line
+					 ? parser->problem_mark.column
+					 : parser->mark.column) +
+		      1;
+}
+
+static void find_place(yaml_parser_t *parser, cyaml_err_t rc, struct yaml_log *log)
+{
+	if (rc == CYAML_ERR_INVALID_KEY)
+		find_key(parser, log);
+	else if (!log->line)
+		find_problem(parser, log);
+}
+
 static int yaml_result(const char *name, cyaml_err_t rc, const struct yaml_log *log,
 		       struct ho_err *err)
 {
@@ -119,6 +147,12 @@ static int yaml_result(const char *name, cyaml_err_t rc, const struct yaml_log *
 	return ho_err_set(err, -EINVAL, "%s: %s%s%s", name, cause, in, field);
 }
 
+/* libcyaml takes a file without a document, and makes nothing of it. */
+static int nothing_in(const char *name, struct ho_err *err)
+{
+	return ho_err_set(err, -EINVAL, "%s:1:1: there is nothing in it", name);
+}
+
 int ho_yaml_load_file(const char *path, const struct cyaml_schema_value *schema, void **out,
 		      struct ho_err *err)
 {
@@ -134,14 +168,16 @@ int ho_yaml_load_file(const char *path, const struct cyaml_schema_value *schema,
 	fclose(file);
 	*out = NULL;
 	rc = cyaml_load_file(path, &config, schema, out, NULL);
-	file = rc == CYAML_ERR_INVALID_KEY ? fopen(path, "re") : NULL;
+	file = rc == CYAML_OK ? NULL : fopen(path, "re");
 	if (file && yaml_parser_initialize(&parser)) {
 		yaml_parser_set_input_file(&parser, file);
-		find_key(&parser, &log);
+		find_place(&parser, rc, &log);
 		yaml_parser_delete(&parser);
 	}
 	if (file)
 		fclose(file);
+	if (rc == CYAML_OK && !*out)
+		return nothing_in(path, err);
 	return yaml_result(path, rc, &log, err);
 }
 
@@ -155,9 +191,11 @@ int ho_yaml_load(const char *name, const void *text, size_t bytes,
 
 	*out = NULL;
 	rc = cyaml_load_data(text, bytes, &config, schema, out, NULL);
-	if (rc == CYAML_ERR_INVALID_KEY && yaml_parser_initialize(&parser)) {
+	if (rc == CYAML_OK && !*out)
+		return nothing_in(name, err);
+	if (rc != CYAML_OK && yaml_parser_initialize(&parser)) {
 		yaml_parser_set_input_string(&parser, text, bytes);
-		find_key(&parser, &log);
+		find_place(&parser, rc, &log);
 		yaml_parser_delete(&parser);
 	}
 	return yaml_result(name, rc, &log, err);

@@ -159,6 +159,10 @@ static void test_errors(void **state)
 	} cases[] = {
 		{ HEAD "  - name: a\n    profil: x\n", "s.yaml:6:5: Unexpected key: profil" },
 		{ "name: x\ntitle: t\nduration: 10\n", "s.yaml:" },
+		{ "", "s.yaml:1:1: there is nothing in it" },
+		{ "# nothing\n", "s.yaml:1:1: there is nothing in it" },
+		{ "name: x\ntitle: \"a\n", "s.yaml:2:1: libyaml: found unexpected end" },
+		{ "name: x\n\001: t\n", "s.yaml:" },
 		{ HEAD "  - name: a.b\n    profile: e5-2630\n",
 		  "s.yaml:5:11: 'a.b': a name is made" },
 		{ HOST "  - name: a\n    profile: e5-2630\n", "s.yaml:7:11: 'a' is named twice" },
