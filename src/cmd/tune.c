@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cmd/lab.h"
 #include "cmd/session.h"
+#include "cmd/tune.h"
 #include "measure/explain_lab.h"
 
 enum {
@@ -22,31 +23,38 @@ enum {
 	OPT_FOR,
 	OPT_RUNS,
 	OPT_IFACE,
+	OPT_METRIC,
+	OPT_LESS,
+	OPT_KNOB,
+	OPT_APPLY,
+	OPT_HTML,
 };
 
 static const struct argp_option options[] = {
 	{ "for", OPT_FOR, "WHAT", 0, "pps, latency, cpu (frames a busy CPU) or balanced [pps]", 1 },
-	{ "runs", OPT_RUNS, "N", 0, "At most so many [15]", 1 },
-	{ "set", OPT_SET, "KEY=VALUE", 0, "Change a value of the scenario", 1 },
-	{ "series", OPT_SERIES, "NAME", 0, "The variant of machine or software", 1 },
-	{ "interface", OPT_IFACE, "HOST.CHIP", 0, "The interface to be tuned", 1 },
+	{ "runs", OPT_RUNS, "N", 0, "At most so many [15; 40 on a live interface]", 1 },
 	{ "json", OPT_JSON, NULL, 0, "Print one JSON object", 1 },
 	{ "quiet", OPT_QUIET, NULL, 0, "No progress on the terminal", 1 },
+	{ NULL, 0, NULL, 0, "Of the lab:", 2 },
+	{ "set", OPT_SET, "KEY=VALUE", 0, "Change a value of the scenario", 2 },
+	{ "series", OPT_SERIES, "NAME", 0, "The variant of machine or software", 2 },
+	{ "interface", OPT_IFACE, "HOST.CHIP", 0, "The interface to be tuned", 2 },
+	{ NULL, 0, NULL, 0, "Of a live interface:", 3 },
+	{ "knob", OPT_KNOB, "NAME=VALUES", 0,
+	  "A setting to turn, with the values to choose from [rings, moderation, deferral]", 3 },
+	{ "apply", OPT_APPLY, NULL, 0,
+	  "Leave the best setting, if it is significantly better [everything is put back]", 3 },
+	{ "metric", OPT_METRIC, "NAME", 0, "How to read the load's number: see the loads", 3 },
+	{ "less", OPT_LESS, NULL, 0, "Less of it is better, as of a time", 3 },
+	{ "html", OPT_HTML, "FILE", 0, "A page with before and after, all runs, the machine", 3 },
 	{ 0 },
 };
 
-struct args {
-	struct cmd_lab lab;
-	struct ms_tune tune;
-	const char *target, *iface;
-	struct ho_err *err;
-};
-
-static int parse_for(struct args *a, const char *word)
+static int parse_for(struct cmd_tune_args *a, const char *word)
 {
 	for (unsigned i = 0; i < MS_FORS; i++) {
 		if (!strcmp(word, ms_tune_for_names[i])) {
-			a->tune.what = (enum ms_tune_for)i;
+			a->what = (enum ms_tune_for)i;
 			return 0;
 		}
 	}
@@ -56,12 +64,35 @@ static int parse_for(struct args *a, const char *word)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct args *a = state->input;
+	struct cmd_tune_args *a = state->input;
 	char *equals;
 	uint64_t n = 0;
 	int rc = 0;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->workload;
+		break;
+	case OPT_METRIC:
+		a->metric = arg;
+		break;
+	case OPT_LESS:
+		a->less = true;
+		break;
+	case OPT_APPLY:
+		a->apply = true;
+		break;
+	case OPT_HTML:
+		a->html = arg;
+		break;
+	case OPT_KNOB:
+		if (!strchr(arg, '=') || *arg == '=')
+			rc = ho_err_set(a->err, -EINVAL, "--knob %s: NAME=VALUES is needed", arg);
+		else if (a->knobs == CMD_TUNE_KNOBS)
+			rc = ho_err_set(a->err, -E2BIG, "more than %d --knob", CMD_TUNE_KNOBS);
+		else
+			a->knob[a->knobs++] = arg;
+		break;
 	case ARGP_KEY_ARG:
 		if (a->target)
 			rc = ho_err_set(a->err, -EINVAL, "'%s': tune takes one target", arg);
@@ -75,7 +106,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (rc == 0 && (n < 4 || n > MS_TUNE_CELLS))
 			rc = ho_err_set(a->err, -ERANGE, "--runs %s: 4 to %u are possible", arg,
 					MS_TUNE_CELLS);
-		a->tune.most = (unsigned)n;
+		a->most = (unsigned)n;
 		break;
 	case OPT_SET:
 		equals = strchr(arg, '=');
@@ -95,10 +126,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->iface = arg;
 		break;
 	case OPT_JSON:
-		a->lab.json = true;
+		a->json = true;
 		break;
 	case OPT_QUIET:
-		a->lab.quiet = true;
+		a->quiet = true;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -171,9 +202,9 @@ static json_t *number(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-static int print_json(const struct args *a, const struct ms_lab_iface *f)
+static int print_json(const struct cmd_tune_args *a, const struct ms_tune *t,
+		      const struct ms_lab_iface *f)
 {
-	const struct ms_tune *t = &a->tune;
 	json_t *o = ho_json_begin("tune"), *set = json_object(), *runs = json_array();
 	struct ms_lab_sets sets;
 
@@ -205,7 +236,7 @@ static int print_json(const struct args *a, const struct ms_lab_iface *f)
 	return ho_json_print(stdout, o);
 }
 
-static int tune_lab(struct args *a)
+static int tune_lab(struct cmd_tune_args *a)
 {
 	const struct ms_set series = { "series", a->lab.series };
 	const struct ms_point point = { a->lab.set, a->lab.n_set };
@@ -213,33 +244,72 @@ static int tune_lab(struct args *a)
 		.common = &series, .n_common = a->lab.series != NULL, .point = &point, .n = 1
 	};
 	struct ms_lab_iface *f = calloc(1, sizeof(*f));
+	struct ms_tune *t = calloc(1, sizeof(*t));
 	struct lab_scenario *s = NULL;
-	bool show = !a->lab.quiet && isatty(STDERR_FILENO);
-	int rc = f ? lab_scenario_load(a->target + strlen("lab:"), &s, a->err)
-		   : ho_err_set(a->err, -ENOMEM, "out of memory for tuning");
+	bool show = !a->quiet && isatty(STDERR_FILENO);
+	int rc = f && t ? lab_scenario_load(a->target + strlen("lab:"), &s, a->err)
+			: ho_err_set(a->err, -ENOMEM, "out of memory for tuning");
 
 	grid.scenario = s;
-	if (rc == 0)
-		rc = ms_lab_tune(&grid, a->iface, &a->tune, f, show ? progress : NULL, a->err);
-	if (rc == 0 && a->lab.json)
-		rc = print_json(a, f);
+	if (rc == 0) {
+		t->what = a->what;
+		t->most = a->most;
+		rc = ms_lab_tune(&grid, a->iface, t, f, show ? progress : NULL, a->err);
+	}
+	if (rc == 0 && a->json)
+		rc = print_json(a, t, f);
 	else if (rc == 0)
-		print(&a->tune, f);
+		print(t, f);
+	free(t);
 	lab_scenario_free(s);
 	free(f);
 	return cmd_status_of(rc);
 }
 
+/* Options that go with the other kind of target. */
+static int check(const struct cmd_tune_args *a)
+{
+	bool lab = a->target && !strncmp(a->target, "lab:", 4);
+
+	if (!a->target)
+		return ho_err_set(
+			a->err, -EINVAL,
+			"tune needs a target: an interface, or lab:SCENARIO ('holdoff lab "
+			"list' names them)");
+	if (!lab && strchr(a->target, ':'))
+		return ho_err_set(a->err, -EINVAL,
+				  "'%s' is not a target for tuning; there are lab:SCENARIO and the "
+				  "names of interfaces",
+				  a->target);
+	if (lab && (a->workload.given || a->knobs || a->apply || a->metric || a->less || a->html))
+		return ho_err_set(a->err, -EINVAL,
+				  "%s runs in virtual time: a load, --knob, --apply, --metric and "
+				  "--html go with a live interface",
+				  a->target);
+	if (!lab && (a->lab.n_set || a->lab.series || a->iface))
+		return ho_err_set(a->err, -EINVAL,
+				  "%s is a live interface: --set, --series and --interface go with "
+				  "lab:SCENARIO",
+				  a->target);
+	return 0;
+}
+
 int cmd_tune(int argc, char **argv, struct ho_err *err)
 {
-	struct args *a = calloc(1, sizeof(*a));
+	struct cmd_tune_args *a = calloc(1, sizeof(*a));
+	static const struct argp_child children[] = {
+		{ &cmd_workload_argp, 0, "Load of a live interface:", 4 }, { 0 }
+	};
 	const struct argp argp = {
 		.options = options,
+		.children = children,
 		.parser = parse,
-		.args_doc = "lab:SCENARIO",
-		.doc = "Finds the best rings, moderation, rx-mode and places of interrupts with "
-		       "few "
-		       "runs, and shows before and after with confidence intervals.",
+		.args_doc = "lab:SCENARIO\nIFACE",
+		.doc = "Finds the best settings with few runs, and shows before and after with "
+		       "confidence intervals: of a scenario of the lab rings, moderation, rx-mode "
+		       "and places of interrupts; of a live interface whatever ethtool can set. "
+		       "Every "
+		       "setting is put back, however the run ends.",
 	};
 	int status;
 
@@ -248,14 +318,14 @@ int cmd_tune(int argc, char **argv, struct ho_err *err)
 		return CMD_FAILED;
 	}
 	a->err = err;
+	a->workload = (struct cmd_workload)CMD_WORKLOAD_INIT;
+	a->workload.err = err;
 	status = cmd_parse(&argp, argc, argv, a, err);
-	if (status == CMD_DONE && (!a->target || strncmp(a->target, "lab:", 4))) {
-		ho_err_set(err, -EINVAL,
-			   "tune needs a target, lab:SCENARIO; 'holdoff lab list' names them");
+	if (status == CMD_DONE && check(a) < 0)
 		status = CMD_USAGE;
-	} else if (status == CMD_DONE) {
-		status = tune_lab(a);
-	}
+	if (status == CMD_DONE)
+		status = strncmp(a->target, "lab:", 4) ? cmd_tune_live(a) : tune_lab(a);
+	cmd_workload_fini(&a->workload);
 	free(a);
 	return status;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "measure/significance.h"
+
 /* So many runs are kept for the comparison at the end. */
 #define AT_THE_END 2
 /* A rival within this of the incumbent is as good: turning a knob must be worth it. */
@@ -138,18 +140,6 @@ static const struct ms_choice *next(struct ms_tune *t, const struct ms_choices *
 	return best;
 }
 
-/* Two-sided 95 % of Student's t. */
-static double student(double degrees)
-{
-	static const double table[] = {
-		12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23
-	};
-
-	if (degrees < 1)
-		return table[0];
-	return degrees < 10 ? table[(unsigned)degrees - 1] : 1.96 + 2.7 / degrees;
-}
-
 static void compare(struct ms_tune *t)
 {
 	const struct ms_tune_cell *a = &t->cell[t->now], *b = &t->cell[t->best];
@@ -161,10 +151,10 @@ static void compare(struct ms_tune *t)
 
 	t->before = mean(a);
 	t->after = mean(b);
-	t->before_ci = a->n > 1 ? student(a->n - 1) * sqrt(va) : NAN;
-	t->after_ci = b->n > 1 ? student(b->n - 1) * sqrt(vb) : NAN;
+	t->before_ci = a->n > 1 ? ms_student95(a->n - 1) * sqrt(va) : NAN;
+	t->after_ci = b->n > 1 ? ms_student95(b->n - 1) * sqrt(vb) : NAN;
 	t->t = error > 0 ? (t->after - t->before) / error : t->after > t->before ? INFINITY : 0;
-	t->significant = t->best != t->now && a->n > 1 && b->n > 1 && t->t > student(degrees);
+	t->significant = t->best != t->now && a->n > 1 && b->n > 1 && t->t > ms_student95(degrees);
 }
 
 int ms_tune(struct ms_tune *t, const struct ms_tune_target *target, struct ho_err *err)
