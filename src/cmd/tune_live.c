@@ -100,7 +100,7 @@ static void with_ci(char text[64], const struct ms_mean *m)
 static void verdict(const struct run *r, char *buf, size_t bytes)
 {
 	const struct ms_tune_live *t = &r->tune;
-	double gain = (t->cell[t->best].score.mean / t->cell[0].score.mean - 1) * 100;
+	double gain = (t->after.mean / t->before.mean - 1) * 100;
 
 	if (!t->best)
 		snprintf(buf, bytes, "No setting that was tried is better than the present one.");
@@ -122,10 +122,10 @@ static void print(const struct run *r)
 
 	printf("%s, tuned for %s with %u runs of %u settings\n\n", r->args->target,
 	       ms_tune_for_names[t->what], t->runs, t->cells);
-	with_ci(before, &t->cell[0].score);
+	with_ci(before, &t->before);
 	printf("before  %s %s\n", before, r->unit);
 	if (t->best) {
-		with_ci(after, &t->cell[t->best].score);
+		with_ci(after, &t->after);
 		printf("after   %s\n", after);
 	}
 	verdict(r, sentence, sizeof(sentence));
@@ -168,10 +168,10 @@ static json_t *to_json(const struct run *r)
 	json_object_set_new(o, "for", json_string(ms_tune_for_names[t->what]));
 	json_object_set_new(o, "unit", json_string(r->unit));
 	json_object_set_new(o, "runs", json_integer(t->runs));
-	json_object_set_new(o, "before", number(t->cell[0].score.mean));
-	json_object_set_new(o, "before_ci95", number(ms_mean_ci95(&t->cell[0].score)));
-	json_object_set_new(o, "after", number(t->cell[t->best].score.mean));
-	json_object_set_new(o, "after_ci95", number(ms_mean_ci95(&t->cell[t->best].score)));
+	json_object_set_new(o, "before", number(t->before.mean));
+	json_object_set_new(o, "before_ci95", number(ms_mean_ci95(&t->before)));
+	json_object_set_new(o, "after", number(t->after.mean));
+	json_object_set_new(o, "after_ci95", number(ms_mean_ci95(&t->after)));
 	json_object_set_new(o, "significant", json_boolean(t->significant));
 	json_object_set_new(o, "applied", json_boolean(r->applied));
 	json_object_set_new(o, "verdict", json_string(sentence));

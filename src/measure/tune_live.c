@@ -10,8 +10,9 @@
 
 #define RUNS_MOST     40
 #define RUNS_BASELINE 3
-/* Kept for telling the best from the present one at the end. */
-#define RUNS_END 8
+/* Kept for telling the best from the present one at the end: this part, and at most so many. */
+#define RUNS_END_PART 3
+#define RUNS_END_MOST 12
 /* A difference that is not worth a change, however sure. */
 #define WORTH 0.005
 
@@ -298,7 +299,7 @@ static double noise(const struct ms_tune_live *t)
 
 static bool room(const struct ms_tune_live *t)
 {
-	return t->runs + RUNS_END < t->most;
+	return t->runs + HO_MIN(t->most / RUNS_END_PART, (unsigned)RUNS_END_MOST) < t->most;
 }
 
 /* Tries one value of a knob in the best's company. *better: it is the best now. */
@@ -350,21 +351,36 @@ static int climb(struct ms_tune_live *t, unsigned knob, bool *gained, struct ho_
 	return 0;
 }
 
-/* The present and the best in turns until they are told apart. */
+/* One fresh run of a cell, into *mean as well. */
+static int run_again(struct ms_tune_live *t, unsigned cell, struct ms_mean *mean,
+		     struct ho_err *err)
+{
+	/* Its score so far was chosen for being good: what counts now is only what comes. */
+	const struct ms_mean old = t->cell[cell].score;
+	int rc;
+
+	t->cell[cell].score = *mean;
+	rc = run(t, cell, err);
+	*mean = t->cell[cell].score;
+	t->cell[cell].score = old;
+	return rc;
+}
+
+/* The present and the best afresh, in turns. */
 static int confirm(struct ms_tune_live *t, struct ho_err *err)
 {
+	unsigned pairs = HO_MIN(t->most - HO_MIN(t->runs, t->most), (unsigned)RUNS_END_MOST) / 2;
 	int rc = 0;
 
-	for (;;) {
-		t->t = ms_welch(&t->cell[0].score, &t->cell[t->best].score, &t->significant);
-		if (t->best == 0 || t->significant || t->runs + 2 > t->most)
-			return 0;
-		rc = run(t, t->best, err);
+	t->before = t->after = (struct ms_mean){ 0 };
+	for (unsigned i = 0; rc == 0 && i < pairs; i++) {
+		rc = run_again(t, t->best, &t->after, err);
 		if (rc == 0)
-			rc = run(t, 0, err);
-		if (rc < 0)
-			return rc;
+			rc = run_again(t, 0, &t->before, err);
 	}
+	if (rc == 0)
+		t->t = ms_welch(&t->before, &t->after, &t->significant);
+	return rc;
 }
 
 int ms_tune_live(struct ms_tune_live *t, struct ho_err *err)
@@ -374,6 +390,7 @@ int ms_tune_live(struct ms_tune_live *t, struct ho_err *err)
 	int rc = 0;
 
 	t->cells = t->runs = t->best = 0;
+	t->significant = false;
 	t->most = t->most ? t->most : RUNS_MOST;
 	for (unsigned k = 0; k < t->knobs; k++)
 		now[k] = (unsigned char)t->knob[k].now;
@@ -385,11 +402,13 @@ int ms_tune_live(struct ms_tune_live *t, struct ho_err *err)
 		for (unsigned k = 0; rc == 0 && k < t->knobs; k++)
 			rc = climb(t, k, &gained, err);
 	}
-	if (rc == 0)
+	if (rc == 0 && t->best)
 		rc = confirm(t, err);
-	/* Told apart the wrong way round, or not at all: the present one stays the best. */
-	if (rc == 0 && t->best && t->cell[t->best].score.mean <= t->cell[0].score.mean) {
+	/* Told apart the wrong way round: the present one is the best. */
+	if (rc == 0 && t->best && !(t->after.mean > t->before.mean))
 		t->best = 0;
+	if (t->best == 0) {
+		t->before = t->after = t->cell[0].score;
 		t->significant = false;
 	}
 	return rc;

@@ -6,8 +6,10 @@
  *   2. knob by knob, values away from the present one are tried as long as they are better by more
  *      than the noise; what is better is run again before it is believed
  *   3. another round, until one brings nothing or the runs are used up
- *   4. the present and the best settings are run in turns until Welch's test tells them apart at
- *      95 %, or the runs are used up and it is said that it could not
+ *   4. the present and the best settings are run afresh, in turns, a number of times that is fixed
+ *      before: the search picked the best for its luck as well, and looking after each run whether
+ *      it is significant yet would find chance significant sooner or later. Then Welch's test tells
+ *      them apart at 95 %, or it is said that it does not.
  *
  * What a knob does is not known beforehand: drivers and loads differ too much. Order matters only
  * for how soon the best is found: the objective says which knobs come first.
@@ -52,7 +54,8 @@ struct ms_tune_live {
 	void *ctx;
 	/* The result: */
 	struct ms_live_cell cell[MS_LIVE_CELLS_MAX];
-	unsigned cells, runs, best; /* cell 0 is the present one */
+	unsigned cells, runs, best;   /* cell 0 is the present one */
+	struct ms_mean before, after; /* of the last, fresh runs; all of cell 0 if it is the best */
 	bool significant;
 	double t;
 };

@@ -23,7 +23,7 @@ in_a() { ip netns exec "$a" "$@"; }
 check() { # check WHAT COMMAND...
 	local what=$1
 	shift
-	if "$@"; then echo "ok: $what"; else echo "NOT ok: $what"; failed=1; fi
+	if "$@" >/dev/null; then echo "ok: $what"; else echo "NOT ok: $what"; failed=1; fi
 }
 settings() { # all that could have been changed
 	in_a ethtool -k slv0
@@ -45,8 +45,8 @@ check "settings are as before" unchanged
 check "no journal is left" [ "$(journals)" = 0 ]
 check "four points, each measured" jq -e '.points == 4 and (.cells | length) == 4 and
 	all(.cells[]; .value > 0 and .tx_pps > 0 and .rounds == 2 and .low.value <= .value and .high.value >= .value)' \
-	"$work/sweep.json" >/dev/null
-check "axes are judged" jq -e '[.effects[] | select(.metric == "value")] | length == 2' "$work/sweep.json" >/dev/null
+	"$work/sweep.json"
+check "axes are judged" jq -e '[.effects[] | select(.metric == "value")] | length == 2' "$work/sweep.json"
 check "the page is written" grep -q '"command":"sweep"' "$work/page.html"
 check "the page describes the machine" grep -q '"driver":"veth' "$work/page.html"
 
@@ -54,7 +54,7 @@ check "the page describes the machine" grep -q '"driver":"veth' "$work/page.html
 in_a "$HOLDOFF" sweep slv0 --gro on,off --run 'ping -c 3 -i 0.01 198.18.9.1' --metric 'max/mdev = [0-9.]+/([0-9.]+)' \
 	--less --rounds 2 --settle 0s -j >"$work/run.json"
 check "a command's number is read" jq -e '.metric == "value" and .better == "less" and all(.cells[]; .value > 0)' \
-	"$work/run.json" >/dev/null
+	"$work/run.json"
 in_a "$HOLDOFF" sweep slv0 --gro on,off --run 'echo bad; exit 4' --metric 'x' 2>"$work/err"
 check "a command that fails fails the sweep" [ $? = 2 ]
 check "and is quoted" grep -q 'status 4.*bad' "$work/err"

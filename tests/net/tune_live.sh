@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# holdoff tune over a live interface: it finds the better setting of a load whose answer is known,
+# says when there is none, leaves it only when asked, and puts everything back otherwise.
+#
+#   namespace a: tlv0 (tuned) ---- veth ---- namespace b: tlv1
+set -u
+. "$(dirname "$0")/shared.bash"
+HOLDOFF=$(realpath "${HOLDOFF:-build/holdoff}")
+needs_root
+needs ethtool jq
+a=tlv-a-$$ b=tlv-b-$$
+export HOLDOFF_RUN_DIR=$tmp/run
+failed=0
+add_namespaces "$a" "$b" || skip "no network namespaces here"
+ip link add tlv0 netns "$a" type veth peer name tlv1 netns "$b" || exit 1
+ip -n "$a" link set tlv0 up && ip -n "$b" link set tlv1 up || exit 1
+
+in_a() { ip netns exec "$a" "$@"; }
+check() { # check WHAT COMMAND...
+	local what=$1
+	shift
+	if "$@" >/dev/null; then echo "ok: $what"; else echo "NOT ok: $what"; failed=1; fi
+}
+settings() { in_a ethtool -k tlv0; in_a cat /sys/class/net/tlv0/gro_flush_timeout /sys/class/net/tlv0/napi_defer_hard_irqs; }
+unchanged() { [ "$(settings)" = "$before" ]; }
+timeout_is() { [ "$(in_a cat /sys/class/net/tlv0/gro_flush_timeout)" = "$1" ]; }
+journals() { ls "$HOLDOFF_RUN_DIR" 2>/dev/null | wc -l; }
+tune() { in_a "$HOLDOFF" tune tlv0 --settle 0s -q "$@"; }
+before=$(settings)
+
+# A load whose number depends on the setting, and hardly on chance: its best is known.
+cat >"$tmp/load" <<'LOAD'
+t=$(cat /sys/class/net/tlv0/gro_flush_timeout)
+case $t in 0) n=1000 ;; 20000) n=1300 ;; 50000) n=1800 ;; *) n=1500 ;; esac
+echo "rate $((n + RANDOM % 20)) delay $((10000000 / n + RANDOM % 20))"
+LOAD
+tune --run "bash $tmp/load" --metric 'rate ([0-9]+)' -j --html "$tmp/page.html" >"$tmp/out"
+check "the best is found" jq -e '.set == {"gro-flush-timeout": 50000} and .significant and (.applied | not)
+	and .after / .before > 1.7 and .runs <= 40' "$tmp/out"
+check "intervals hold the truth" jq -e '.before - .before_ci95 < 1010 and .before + .before_ci95 > 1009 and
+	.after_ci95 > 0' "$tmp/out"
+check "the commands are told" jq -e '.commands | length == 2' "$tmp/out"
+check "settings are as before" unchanged
+check "the page is written" grep -q '"command":"tune"' "$tmp/page.html"
+
+tune --run "bash $tmp/load" --metric 'delay ([0-9]+)' --less --for latency -j >"$tmp/out"
+check "less of a delay is better" jq -e '.set == {"gro-flush-timeout": 50000} and .significant' "$tmp/out"
+
+# A load that no setting changes: it must not be fooled.
+cat >"$tmp/noise" <<'LOAD'
+i=$(($(cat "$0.i" 2>/dev/null) + 1))
+echo $i >"$0.i"
+echo "rate $((1000 + i * 37 % 101))"
+LOAD
+tune --run "bash $tmp/noise" --metric 'rate ([0-9]+)' -j >"$tmp/out"
+check "chance is not taken for an effect" jq -e '.significant | not' "$tmp/out"
+check "settings are as before" unchanged
+
+tune --run "bash $tmp/load" --metric 'rate ([0-9]+)' --apply >"$tmp/out"
+check "--apply leaves it" timeout_is 50000
+check "and no journal" [ "$(journals)" = 0 ]
+before=$(settings)
+
+tune --knob gro=on,off --gen packet:tlv0 --time 50ms --runs 6 -j >"$tmp/out"
+check "a knob of the user's, our own load" jq -e '.before > 0 and (.settings | length) == 2' "$tmp/out"
+check "settings are as before" unchanged
+
+# Refusals.
+refused() { # refused STATUS WORDS ARGUMENTS...
+	local status=$1 words=$2
+	shift 2
+	tune "$@" 2>"$tmp/err"
+	check "refused: $*" [ $? = "$status" ]
+	check "  and says so" grep -q -- "$words" "$tmp/err"
+}
+refused 1 'cannot be changed' --knob rx=64,128
+refused 1 'NAME=VALUES' --knob gro
+refused 1 'give it a choice' --knob gro-flush-timeout=50000
+refused 1 'needs a load' --for latency
+refused 1 'go with' --set tx=3
+in_a "$HOLDOFF" tune lab:ixgbe-txring --apply 2>"$tmp/err"
+check "--apply does not go with virtual time" [ $? = 1 ]
+
+# A signal in the middle.
+ip netns exec "$a" "$HOLDOFF" tune tlv0 --settle 0s --time 30s --knob gro-flush-timeout=70000,80000 \
+	--run 'sleep 0.1; echo 1' --metric '1' >/dev/null 2>&1 &
+pid=$!
+until_true 20 timeout_is 70000 || until_true 5 timeout_is 80000
+kill -TERM $pid
+wait $pid
+check "a signal ends it as interrupted" [ $? = 2 ]
+check "settings are as before" unchanged
+check "no journal is left" [ "$(journals)" = 0 ]
+exit $failed
