@@ -107,6 +107,8 @@ for group in $groups; do
 	asan)
 		export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
 		export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+		# Each operation is some five times as slow here.
+		export HOLDOFF_FIB_OPS=${HOLDOFF_FIB_OPS:-5000}
 		build build-asan "$(targets)" -Db_sanitize=address,undefined -Db_lundef=false &&
 			unit_tests build-asan asan || build_failed asan
 		;;

@@ -301,6 +301,8 @@ static void reconnect(const char *options)
 	assert_int_equal(port_tx_in_flight(client->txq[0]), 0);
 	server = open_port(spec("re", "role=server"), 1, cache);
 	wait_link(client, true);
+	/* The client hears that it is connected before the server's own thread goes on. */
+	wait_link(server, true);
 	exchange(server->txq[0], client->rxq[0], 0, 100);
 	burst(slots, 30);
 	assert_int_equal(port_tx(client->txq[0], slots, 30), 30);
