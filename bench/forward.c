@@ -1,67 +1,57 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * forward FAMILY ROUTES [SECONDS]: cycles a packet of the router's worker alone: 64-byte frames
- * (60 without FCS) with random destinations inside of ROUTES routes by 16 gateways, in a circle of
- * 64 K buffers. A source that copies a template into each buffer, as a replay from memory does,
- * and a sink that puts the buffers back; what both cost together is measured apart and said.
+ * forward FAMILY ROUTES SECONDS [WORKERS]: cycles a packet of the router's workers alone, with the
+ * routes, packets and turns of forward_stream.h. Each worker is a thread on a CPU of its own, with
+ * a circle of 64 K buffers: a source that copies a template into each buffer, as a replay from
+ * memory does, and a sink that puts the buffers back; what both cost together is measured apart.
  *
  *   circle of buffers --> template copied --> ro_worker_input --> sink --> circle
  */
-#include <arpa/inet.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
-#include "packet/csum.h"
-#include "packet/headers.h"
-#include "packet/parse.h"
+#include "forward_stream.h"
 #include "port/port.h"
-#include "route/router.h"
+#include "route/worker.h"
 
-#define CIRCLE    65536u
-#define TEMPLATES 65536u
-#define FRAME     60u
-#define GATEWAYS  16u
+#define WORKERS_MAX 8u
+
+/* A worker with its source and its sink; both ports have the same transmit queue. */
+struct lane {
+	struct port_txq txq;
+	struct ro_worker *worker;
+	uint32_t *circle;
+	uint32_t head, tail, next;
+	uint64_t answers;
+	bool checking;
+	unsigned cpu;
+	double end;
+	struct stream_result result;
+} HO_CACHE_ALIGNED;
 
 static struct pk_arena *arena;
-static struct pk_cache *cache;
-static uint32_t circle[CIRCLE];
-static uint32_t head, tail;
-static uint8_t (*template)[64];
+static struct lane lane[WORKERS_MAX];
+static unsigned workers = 1;
+static bool v6;
+static pthread_barrier_t barrier;
 
 static unsigned sink(struct port_txq *q, struct pk_slot *slots, unsigned n)
 {
+	struct lane *l = HO_CONTAINER_OF(q, struct lane, txq);
+
 	for (unsigned i = 0; i < n; i++)
-		circle[head++ % CIRCLE] = slots[i].buf;
+		l->circle[l->head++ % STREAM_CIRCLE] = slots[i].buf;
+	if (ho_unlikely(l->checking)) {
+		for (unsigned i = 0; i < n; i++)
+			l->answers += stream_answer(v6, pk_data(arena, &slots[i]));
+	}
 	q->accepted += n;
-	port_count(&q->ctr, n, (uint64_t)n * FRAME);
+	port_count(&q->ctr, n, (uint64_t)n * STREAM_FRAME);
 	return n;
 }
 
-static uint64_t random_state = 1;
-
-static uint32_t rnd(uint32_t n)
-{
-	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(((random_state >> 32) * n) >> 32);
-}
-
-/* Route i: 20.0.0.0 + i * 256 /24, or 2001:(i >> 16):(i & 65535)::/48. */
-static void route_of(unsigned family, uint32_t i, struct ro_prefix *p)
-{
-	memset(p, 0, sizeof(*p));
-	p->addr.family = (uint8_t)family;
-	if (family == RO_IPV4) {
-		pk_store32(p->addr.byte, 0x14000000u + (i << 8));
-		p->len = 24;
-	} else {
-		pk_store16(p->addr.byte, 0x2a00);
-		pk_store32(p->addr.byte + 2, i * 2654435761u);
-		p->len = 48;
-	}
-}
-
-static void fill_tables(struct ro_tables *t, unsigned family, uint32_t routes)
+static void fill_tables(struct ro_tables *t, uint32_t routes)
 {
 	static struct ro_route r;
 	struct ro_iface_config c = {
@@ -75,141 +65,168 @@ static void fill_tables(struct ro_tables *t, unsigned family, uint32_t routes)
 	if (ro_iface_set(t, &c, NULL))
 		abort();
 	r = (struct ro_route){ .kind = RO_UNICAST, .hops = 1 };
+	r.dst.addr.family = v6 ? RO_IPV6 : RO_IPV4;
 	for (uint32_t i = 0; i < routes; i++) {
-		const uint8_t mac[6] = { 2, 0, 0, 1, 0, (uint8_t)(i % GATEWAYS) };
+		const uint8_t host = (uint8_t)(1 + i % STREAM_GATEWAYS);
+		uint8_t mac[6];
 
-		route_of(family, i, &r.dst);
+		r.dst.len = stream_route(v6, i, r.dst.addr.byte);
 		r.hop[0] = (struct ro_hop){ .ifindex = 2, .weight = 1 };
-		r.hop[0].via =
-			(struct ro_addr){ .family = RO_IPV4,
-					  .byte = { 10, 0, 0, (uint8_t)(1 + i % GATEWAYS) } };
-		if (family == RO_IPV6)
-			r.hop[0].via = (struct ro_addr){
-				.family = RO_IPV6, .byte = { 0x2a, 1, [15] = (uint8_t)(1 + i % 16) }
-			};
+		r.hop[0].via = (struct ro_addr){ .family = RO_IPV4, .byte = { 10, 0, 0, host } };
+		if (v6)
+			r.hop[0].via = (struct ro_addr){ .family = RO_IPV6,
+							 .byte = { 0x2a, 1, [15] = host } };
 		if (ro_route_set(t, &r, NULL))
 			abort();
-		if (i < GATEWAYS)
+		stream_gateway(i, mac);
+		if (i < STREAM_GATEWAYS)
 			ro_neigh_set(t, 2, &r.hop[0].via, mac, NULL);
 	}
 }
 
-static void make_templates(unsigned family, uint32_t routes)
+static inline void take(struct lane *l, struct pk_slot *s)
 {
-	for (uint32_t i = 0; i < TEMPLATES; i++) {
-		uint8_t *f = template[i], *ip = f + 14;
-		struct ro_prefix p;
-		uint16_t csum;
-
-		route_of(family, rnd(routes), &p);
-		f[0] = 2;
-		f[5] = 1;
-		f[6] = 2;
-		f[11] = 9;
-		if (family == RO_IPV4) {
-			pk_store16(f + 12, PK_ETH_IPV4);
-			ip[0] = 0x45;
-			pk_store16(ip + 2, FRAME - 14);
-			ip[8] = 64;
-			ip[9] = PK_IP_UDP;
-			pk_store32(ip + 12, 0x0b000001);
-			memcpy(ip + 16, p.addr.byte, 4);
-			ip[19] = (uint8_t)rnd(256);
-			csum = pk_csum_finish(pk_csum(ip, 20));
-			memcpy(ip + 10, &csum, 2);
-		} else {
-			pk_store16(f + 12, PK_ETH_IPV6);
-			ip[0] = 0x60;
-			pk_store16(ip + 4, FRAME - 54);
-			ip[6] = PK_IP_NONE;
-			ip[7] = 64;
-			ip[8] = 0x20;
-			ip[9] = 1;
-			ip[23] = 1;
-			memcpy(ip + 24, p.addr.byte, 16);
-			pk_store32(ip + 32, rnd(UINT32_MAX));
-		}
+	for (unsigned i = 0; i < STREAM_BURST; i++) {
+		s[i] = (struct pk_slot){ .buf = l->circle[l->tail++ % STREAM_CIRCLE],
+					 .off = PK_HEADROOM_BYTES,
+					 .len = STREAM_FRAME };
+		memcpy(pk_data(arena, &s[i]), stream_template[l->next++ % STREAM_TEMPLATES], 64);
 	}
 }
 
-static void take(struct pk_slot *s, uint32_t *next)
+static inline void forward_burst(struct lane *l, struct pk_slot *s)
 {
-	for (unsigned i = 0; i < PK_BURST; i++) {
-		s[i] = (struct pk_slot){ .buf = circle[tail++ % CIRCLE],
-					 .off = PK_HEADROOM_BYTES,
-					 .len = FRAME };
-		memcpy(pk_data(arena, &s[i]), template[(*next)++ % TEMPLATES], 64);
+	take(l, s);
+	ro_worker_input(l->worker, 0, s, STREAM_BURST);
+	ro_flush(l->worker);
+}
+
+static void *run(void *arg)
+{
+	struct lane *l = arg;
+	struct pk_slot s[STREAM_BURST];
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(l->cpu, &set);
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	pthread_barrier_wait(&barrier);
+	l->result = (struct stream_result){ 0 };
+	while (stream_now() < l->end) {
+		/* Alternately without and with the router between source and sink. */
+		uint64_t t0 = rt_tsc_read(), t1, t2;
+
+		for (unsigned i = 0; i < 64; i++) {
+			take(l, s);
+			sink(&l->txq, s, STREAM_BURST);
+		}
+		t1 = rt_tsc_read();
+		for (unsigned i = 0; i < 64; i++)
+			forward_burst(l, s);
+		t2 = rt_tsc_read();
+		l->result.base += t1 - t0;
+		l->result.ticks += t2 - t1;
+		l->result.packets += 64 * STREAM_BURST;
+	}
+	return NULL;
+}
+
+static void measure(const char *way, double seconds, struct stream_result *r)
+{
+	pthread_t thread[WORKERS_MAX];
+	double end = stream_now() + seconds;
+
+	(void)way; /* there is one */
+	for (unsigned i = 0; i < workers; i++) {
+		lane[i].end = end;
+		if (pthread_create(&thread[i], NULL, run, &lane[i]))
+			abort();
+	}
+	for (unsigned i = 0; i < workers; i++) {
+		pthread_join(thread[i], NULL);
+		r[i] = lane[i].result;
+	}
+}
+
+/* The stream once, its answers added up; all of it must have gone the fast path. */
+static uint64_t check(struct lane *l, struct ro_router *router)
+{
+	struct pk_slot s[STREAM_BURST];
+	struct ro_counters before, after;
+
+	ro_router_counters(router, &before);
+	l->checking = true;
+	for (unsigned i = 0; i < STREAM_TEMPLATES / STREAM_BURST; i++)
+		forward_burst(l, s);
+	l->checking = false;
+	ro_router_counters(router, &after);
+	if (after.fast - before.fast != STREAM_TEMPLATES) {
+		fprintf(stderr, "forward: %llu of %u packets took the fast path\n",
+			(unsigned long long)(after.fast - before.fast), STREAM_TEMPLATES);
+		exit(2);
+	}
+	return l->answers;
+}
+
+static void lane_init(struct lane *l, unsigned i, struct pk_cache *cache)
+{
+	l->txq.tx = sink;
+	/* The last CPU first: interrupts usually go to the first one. */
+	l->cpu = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) - 1 - i;
+	l->next = i * (STREAM_TEMPLATES / WORKERS_MAX);
+	l->head = STREAM_CIRCLE;
+	l->circle = malloc(STREAM_CIRCLE * sizeof(*l->circle));
+	for (uint32_t k = 0; k < STREAM_CIRCLE; k++) {
+		if (!l->circle || !pk_alloc(cache, &l->circle[k], 1))
+			abort();
+		/* No page is to come while the clock runs. */
+		memset(pk_buffer(arena, l->circle[k]), 0, PK_STRIDE_BYTES);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	struct pk_arena_config ac = { .buffers = CIRCLE + 4096 };
-	unsigned family = argc > 1 && argv[1][0] == '6' ? RO_IPV6 : RO_IPV4;
-	uint32_t routes = argc > 2 ? (uint32_t)atoi(argv[2]) : 16, next = 0;
-	double seconds = argc > 3 ? atof(argv[3]) : 2;
-	struct port_txq txq = { .tx = sink }, *txqs[1] = { &txq };
-	struct port port = { .n_txq = 1, .txq = txqs };
+	struct pk_arena_config ac = { 0 };
+	uint32_t routes = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
+	double seconds = argc > 3 ? atof(argv[3]) : 0;
+	struct pk_cache *cache[WORKERS_MAX];
+	struct port_txq *txqs[WORKERS_MAX];
+	struct port port = { .txq = txqs };
 	struct ro_port ports[2] = { { NULL, &port }, { NULL, &port } };
 	struct ro_router_config c = {
-		.port = ports, .ports = 2, .workers = 1, .end_ns = RT_FOREVER
+		.port = ports, .ports = 2, .cache = cache, .end_ns = RT_FOREVER
 	};
-	uint64_t ticks = 0, base = 0, packets = 0, end;
-	struct ro_counters ctr;
 	struct ro_router *router;
-	struct pk_slot s[PK_BURST];
-	struct rt *rt;
 
-	template = aligned_alloc(64, TEMPLATES * sizeof(*template));
-	if (!template || rt_os_create(&rt, NULL) || pk_arena_create(&ac, &arena, NULL) ||
-	    pk_cache_create(arena, &cache, NULL) || ro_tables_create(2, NULL, &c.tables, NULL))
+	if (argc > 4)
+		workers = (unsigned)atoi(argv[4]);
+	if (argc < 4 || routes < STREAM_GATEWAYS || seconds <= 0 || workers < 1 ||
+	    workers > WORKERS_MAX || workers > (unsigned)sysconf(_SC_NPROCESSORS_ONLN)) {
+		fprintf(stderr,
+			"usage: forward 4|6 ROUTES SECONDS [WORKERS]; routes from %u, no "
+			"more workers than CPUs\n",
+			STREAM_GATEWAYS);
+		return 1;
+	}
+	v6 = argv[1][0] == '6';
+	ac.buffers = workers * (STREAM_CIRCLE + 4096);
+	if (rt_os_create(&c.rt, NULL) || pk_arena_create(&ac, &arena, NULL) ||
+	    ro_tables_create(2, NULL, &c.tables, NULL) ||
+	    pthread_barrier_init(&barrier, NULL, workers))
 		return 2;
-	memset(template, 0, TEMPLATES * sizeof(*template));
-	c.rt = rt;
-	c.cache = &cache;
+	stream_fill(v6, routes);
+	for (unsigned i = 0; i < workers; i++) {
+		if (pk_cache_create(arena, &cache[i], NULL))
+			return 2;
+		lane_init(&lane[i], i, cache[i]);
+		txqs[i] = &lane[i].txq;
+	}
+	port.n_txq = c.workers = workers;
 	if (ro_router_create(&c, &router, NULL))
 		return 2;
-	fill_tables(c.tables, family, routes);
+	for (unsigned i = 0; i < workers; i++)
+		lane[i].worker = ro_router_worker(router, i);
+	fill_tables(c.tables, routes);
 	ro_tables_poll(c.tables, 1);
-	make_templates(family, routes);
-	for (uint32_t i = 0; i < CIRCLE; i++) {
-		if (!pk_alloc(cache, &circle[i], 1))
-			return 2;
-		/* No page is to come while the clock runs. */
-		memset(pk_buffer(arena, circle[i]), 0, PK_STRIDE_BYTES);
-	}
-	head = CIRCLE;
-	end = rt_now_ns(rt) + (uint64_t)(seconds * 1e9);
-	while (rt_now_ns(rt) < end) {
-		/* Alternately without and with the router between source and sink. */
-		uint64_t t0 = rt_tsc_read(), t1, t2;
-
-		for (unsigned i = 0; i < 64; i++) {
-			take(s, &next);
-			sink(&txq, s, PK_BURST);
-		}
-		t1 = rt_tsc_read();
-		for (unsigned i = 0; i < 64; i++) {
-			take(s, &next);
-			ro_worker_input(ro_router_worker(router, 0), 0, s, PK_BURST);
-			ro_worker_finish(ro_router_worker(router, 0));
-		}
-		t2 = rt_tsc_read();
-		base += t1 - t0;
-		ticks += t2 - t1;
-		packets += 64 * PK_BURST;
-	}
-	ro_router_counters(router, &ctr);
-	if (ctr.fast < packets * 98 / 100) {
-		fprintf(stderr, "%llu of %llu packets took the fast path\n",
-			(unsigned long long)ctr.fast, (unsigned long long)packets);
-		return 2;
-	}
-	printf("IPv%u, %u routes: %.2f cycles a packet with source and sink, %.2f without; "
-	       "%.1f Mpps at %.3f GHz\n",
-	       family, routes, (double)ticks / (double)packets,
-	       ((double)ticks - (double)base) / (double)packets,
-	       (double)rt->tsc.hz * (double)packets / (double)ticks / 1e6,
-	       (double)rt->tsc.hz / 1e9);
-	return 0;
+	return stream_serve(check(&lane[0], router), workers, measure, seconds);
 }

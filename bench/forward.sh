@@ -1,0 +1,167 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Routing without a kernel: the router's worker against a small l3fwd of ours over DPDK's rte_lpm,
+# rte_fib and rte_fib6, with the same routes, packets, source and sink (bench/forward_stream.h), and
+# two workers against one. All programs of a comparison are loaded once and measure in turns; they
+# must route the stream alike.
+#
+#   "all" is cycles a packet with source and sink, and the ratio is of it; "net" is less what source
+#   and sink take alone. `plain` and `checked`: see peer_l3fwd.c.
+#
+#   DPDK_PC   pkg-config directories of DPDK builds, separated by spaces; "system" is what
+#             pkg-config finds by itself (system)
+#   FAMILIES  "4 6"
+#   ROUTES    "16 1000 1000000"
+#   MEMORY    MB of huge pages (4000)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. bench/lib.sh
+DPDK_PC=${DPDK_PC:-system}
+FAMILIES=${FAMILIES:-4 6}
+ROUTES=${ROUTES:-16 1000 1000000}
+MEMORY=${MEMORY:-4000}
+BUILD=$(dirname "$HOLDOFF")
+FORWARD=$BUILD/bench/bench_forward
+cpu=$(($(nproc) - 1))
+declare -A to from pid answers
+TESTPMD=
+bench_machine
+bench_huge_pages $((MEMORY / 2))
+
+# start NAME COMMAND...: loads its tables, and says what its answers to the stream add up to.
+start() {
+	local name=$1 word rest in out
+	shift
+	mkfifo "$bench_tmp/$name.in" "$bench_tmp/$name.out"
+	bench_rt "$@" <"$bench_tmp/$name.in" >"$bench_tmp/$name.out" 2>"$bench_tmp/$name.log" &
+	pid[$name]=$!
+	exec {in}>"$bench_tmp/$name.in" {out}<"$bench_tmp/$name.out"
+	to[$name]=$in from[$name]=$out
+	while read -r word rest <&"$out"; do
+		[ "$word" = ready ] || continue
+		answers[$name]=$rest
+		return 0
+	done
+	tail -n 5 "$bench_tmp/$name.log"
+	exit 1
+}
+
+# ask NAME WAY RECORD: one measurement.
+ask() {
+	local all net rate
+	echo "$2" >&"${to[$1]}"
+	read -r all net rate <&"${from[$1]}"
+	bench_record "$3_all" "$all"
+	bench_record "$3_net" "$net"
+	bench_record "$3_rate" "$rate"
+}
+
+stop() {
+	local name in out
+	for name in "$@"; do
+		in=${to[$name]} out=${from[$name]}
+		exec {in}>&- {out}<&-
+	done
+	# One that was started later has the descriptors of the earlier ones, too: all are closed now.
+	for name in "$@"; do
+		wait "${pid[$name]}" || true
+		rm -f "$bench_tmp/$name".*
+	done
+}
+
+same_answers() {
+	local name
+	for name in "$@"; do
+		[ "${answers[$name]}" = "${answers[$1]}" ] && continue
+		echo "$1 and $name do not route alike"
+		exit 1
+	done
+}
+
+# row LABEL RECORD [OURS]: medians and spread, and how much faster than it OURS is.
+row() {
+	local all net range ratio=
+	all=$(bench_median "$2_all") net=$(bench_median "$2_net")
+	range=$(sort -g "$bench_tmp/$2_all" | awk 'NR == 1 {a = $1} {b = $1} END {print a ".." b}')
+	[ $# -ge 3 ] && ratio=$(awk -v a="$all" -v b="$(bench_median "$3_all")" \
+		'BEGIN {printf "holdoff %.2f x", a / b}')
+	printf '%-24s all %7.1f (%s)  net %7.1f  %s\n' "$1" "$all" "$range" "$net" "$ratio"
+}
+
+compare() {
+	local family=$1 routes=$2 methods=$3 method way round
+	start holdoff taskset -c "$cpu" "$FORWARD" "$family" "$routes" "$SECONDS_EACH"
+	for method in $methods; do
+		start "$method" "$bench_tmp/peer_l3fwd" "$family" "$method" "$routes" "$SECONDS_EACH" \
+			-l "$cpu" --no-pci --no-telemetry --in-memory --force-max-simd-bitwidth=512 \
+			--file-prefix "l3fwd$$$method"
+	done
+	# shellcheck disable=SC2086
+	same_answers holdoff $methods
+	rm -f "$bench_tmp"/r_*
+	for ((round = 1; round <= ROUNDS; round++)); do
+		ask holdoff all r_holdoff
+		for method in $methods; do
+			for way in plain checked; do ask "$method" "$way" "r_${method}_$way"; done
+		done
+	done
+	echo "--- IPv$family, $routes routes"
+	row holdoff r_holdoff
+	for method in $methods; do
+		for way in plain checked; do row "$method, $way" "r_${method}_$way" r_holdoff; done
+	done
+	# shellcheck disable=SC2086
+	stop holdoff $methods
+}
+
+workers() {
+	local family=$1 routes=$2 round
+	start one "$FORWARD" "$family" "$routes" "$SECONDS_EACH" 1
+	start two "$FORWARD" "$family" "$routes" "$SECONDS_EACH" 2
+	rm -f "$bench_tmp"/r_*
+	for ((round = 1; round <= ROUNDS; round++)); do
+		ask one all r_one
+		ask two all r_two
+	done
+	echo "--- IPv$family, $routes routes: packets per 1000 cycles of one and of two workers:" \
+		"$(bench_median r_one_rate) $(bench_median r_two_rate)," \
+		"$(awk -v a="$(bench_median r_one_rate)" -v b="$(bench_median r_two_rate)" \
+			'BEGIN {printf "%.2f x", b / a}')"
+	stop one two
+}
+
+if [ "$cpu" -gt 0 ]; then
+	for family in $FAMILIES; do
+		for routes in $ROUTES; do workers "$family" "$routes"; done
+	done
+fi
+found=0
+for pc in $DPDK_PC; do
+	path=${PKG_CONFIG_PATH:-} package=libdpdk
+	if [ "$pc" != system ]; then
+		path=$pc
+		[ -e "$pc/libdpdk-uninstalled.pc" ] && package=libdpdk-uninstalled
+	fi
+	PKG_CONFIG_PATH=$path pkg-config --exists "$package" || { echo "no DPDK by $pc"; continue; }
+	found=1
+	echo "DPDK $(PKG_CONFIG_PATH=$path pkg-config --modversion "$package") by $pc"
+	libs=$(PKG_CONFIG_PATH=$path pkg-config --libs "$package")
+	# The ring of memory pools is a plug-in that nothing refers to.
+	ring=$(PKG_CONFIG_PATH=$path pkg-config --variable=libdir "$package")
+	run=
+	if [ "$package" = libdpdk-uninstalled ]; then
+		ring=$(PKG_CONFIG_PATH=$path pkg-config --variable=prefix "$package")/drivers
+		run=-Wl,-rpath,$ring:${ring%/drivers}/lib
+	fi
+	# shellcheck disable=SC2046,SC2086
+	cc -std=gnu17 -D_GNU_SOURCE -O3 -march=native -Isrc \
+		$(PKG_CONFIG_PATH=$path pkg-config --cflags "$package") -o "$bench_tmp/peer_l3fwd" \
+		bench/peer_l3fwd.c "$BUILD/src/libholdoff.a" -Wl,--no-as-needed -L"$ring" \
+		-lrte_mempool_ring $libs $run $(pkg-config --libs liburcu-qsbr) -lm -lpthread
+	for family in $FAMILIES; do
+		for routes in $ROUTES; do
+			compare "$family" "$routes" "$([ "$family" = 4 ] && echo lpm fib || echo fib)"
+		done
+	done
+done
+[ "$found" = 1 ] || { echo "skipped: no DPDK to compare with"; exit 77; }
