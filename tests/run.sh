@@ -19,9 +19,6 @@ passed=0 failed=0 skipped=0
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
-# What the threads of a process share is in these.
-tsan_tests='runtime port_mem port_memif engine fib_readers'
-
 # report NAME SECONDS-TAKEN STATUS LIMIT: of the test whose output is in $log.
 report() {
 	case $3 in
@@ -58,25 +55,24 @@ build() {
 	}
 }
 
-# targets NAMES...: of these unit tests, for build. No names: of all.
-targets() {
-	local name
-	[ $# -gt 0 ] || set -- $(sed -n "/^unit_tests = \[/,/^\]/s/^  '\(.*\)',.*/\1/p" tests/unit/meson.build)
-	for name in "$@"; do echo "tests/unit/test_$name"; done
+# What the threads of a process share is in these.
+tsan_tests='runtime port_mem port_memif engine fib_readers'
+
+# All unit tests, for build.
+unit_targets() {
+	sed -n "/^unit_tests = \[/,/^\]/s/^  '\(.*\)',.*/tests\/unit\/test_\1/p" tests/unit/meson.build
 }
 
-# unit_tests DIR LABEL [NAMES]: as many at once as there are CPUs; they share nothing.
+# unit_tests DIR LABEL: as many at once as there are CPUs, since they share nothing; those that
+# take longest first.
 unit_tests() {
-	local dir=$1 label=$2 only=${3:-} exe name i n=0 limit=300 results
+	local dir=$1 label=$2 exe i n=0 limit=300 results
 	local -a names=()
 	results=$(mktemp -d) || exit 1
-	for exe in "$dir"/tests/unit/test_*; do
+	for exe in "$dir"/tests/unit/test_{lab_property,lab_runs,fib,port_memif} "$dir"/tests/unit/test_*; do
 		[ -x "$exe" ] && [ -f "$exe" ] || continue
-		name=${exe##*/test_}
-		if [ -n "$only" ]; then
-			case " $only " in *" $name "*) ;; *) continue ;; esac
-		fi
-		names+=("$name")
+		case " ${names[*]} " in *" ${exe##*/test_} "*) continue ;; esac
+		names+=("${exe##*/test_}")
 		(
 			start=$SECONDS
 			timeout -k 10 "$limit" "$exe" >"$results/$n" 2>&1 </dev/null
@@ -109,13 +105,12 @@ for group in $groups; do
 		export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 		# Each operation is some five times as slow here.
 		export HOLDOFF_FIB_OPS=${HOLDOFF_FIB_OPS:-5000}
-		build build-asan "$(targets)" -Db_sanitize=address,undefined -Db_lundef=false &&
+		build build-asan "$(unit_targets)" -Db_sanitize=address,undefined -Db_lundef=false &&
 			unit_tests build-asan asan || build_failed asan
 		;;
 	tsan)
-		# shellcheck disable=SC2086
-		build build-tsan "$(targets $tsan_tests)" -Db_sanitize=thread -Db_lundef=false &&
-			TSAN_OPTIONS=halt_on_error=1 unit_tests build-tsan tsan "$tsan_tests" ||
+		build build-tsan "$(printf 'tests/unit/test_%s ' $tsan_tests)" -Db_sanitize=thread -Db_lundef=false &&
+			TSAN_OPTIONS=halt_on_error=1 unit_tests build-tsan tsan ||
 			build_failed tsan
 		;;
 	net | guest)
