@@ -83,10 +83,16 @@ void lab_cpu_raise(struct lab_source *source)
 void lab_cpu_await(struct lab_exec *x, const bool *flag)
 {
 	while (*flag) {
+		sim_ps next = sim_next(x->sim);
+
+		/* Stepping would not do: once the handler is done, its CPU idles, and an idle CPU
+		 * runs the others' events until somebody else's turn comes or the horizon. */
 		if (x->cur)
 			rt_relax(&x->rt);
-		else if (!sim_step(x->sim))
+		else if (next == SIM_NEVER)
 			return;
+		else
+			sim_run_until(x->sim, next);
 	}
 }
 
