@@ -223,19 +223,20 @@ static void tx_ring(const struct ms_view *v, struct ms_finding *f)
 	say(f->arithmetic,
 	    "%.0f frames in flight x %scleanings/s x %u queue%s = %sframes/s at most; the senders "
 	    "wait %.0f %% of their time; a ring of %u would allow %sframes/s",
-	    v->in_flight, si(v->cleanings, &a), v->ev->n_queues,
-	    v->ev->n_queues == 1 ? "" : "s",
+	    v->in_flight, si(v->cleanings, &a), v->ev->n_queues, v->ev->n_queues == 1 ? "" : "s",
 	    si(v->in_flight * v->cleanings * v->ev->n_queues, &b), v->waits * 100, larger.ring,
 	    si(ms_law(v, &larger), &c));
 }
 
-/* Adaptive moderation of ixgbe's kind keeps 10.24, 51.2 or 124.9 us: such a rate is the timer's. */
+/* Adaptive moderation of ixgbe's kind keeps 10.24, 51.2 or 124.9 us, or takes turns between the
+ * first two, whose smoothing then settles at means of 11.94, 21.69 or 42.44 us, whatever the box:
+ * such a rate is the timer's. */
 static bool at_a_class(double irqs)
 {
-	static const double us[] = { 10.24, 51.2, 124.928 };
+	static const double us[] = { 10.24, 11.94, 21.69, 42.44, 51.2, 124.928 };
 
 	for (unsigned i = 0; i < HO_ARRAY_LEN(us); i++)
-		if (fabs(irqs * us[i] * 1e-6 - 1) < 0.04)
+		if (fabs(irqs * us[i] * 1e-6 - 1) < 0.012)
 			return true;
 	return false;
 }
@@ -348,17 +349,19 @@ static void cpu(const struct ms_view *v, struct ms_finding *f)
 	struct si a;
 
 	if (v->aim == MS_AIM_REQUEST && v->outstanding > 1 &&
-	    v->outstanding * burst * 1e-9 > 0.8 * v->round)
+	    v->outstanding * burst * 1e-9 > 0.8 * v->round &&
+	    v->outstanding * burst > 0.18 * (v->round * 1e9 + ms_ev0(v->ev, MS_EV_THINK)))
 		busy = 1;
 	if (busy < BUSY || v->aim == MS_AIM_NOTHING)
 		return;
 	/* Who spins in front of a full ring is not busy. */
 	if (v->aim == MS_AIM_SEND && v->waits > 0.02 && v->irq_irq < BUSY)
 		return;
-	/* Without losses yet, a full CPU that takes hardly an interrupt has fallen behind: the ring
-	 * still fills. */
+	/* Without losses yet, a full CPU that takes hardly an interrupt has fallen behind if the
+	 * controller has more than it gives: the ring still fills. */
 	if (v->aim == MS_AIM_RECEIVE && !loses(v, v->lost) &&
-	    (v->ev->mode == MS_MODE_POLL || ms_ev0(v->ev, MS_EV_IRQS) > v->rate / 200))
+	    (v->ev->mode == MS_MODE_POLL || ms_ev0(v->ev, MS_EV_IRQS) > v->rate / 200 ||
+	     ms_ev(v->ev, MS_EV_RX_NIC) - ms_ev(v->ev, MS_EV_RX_PPS) < 0.015 * v->arrives))
 		return;
 	f->certainty = 0.75;
 	say(f->sentence, "a CPU has no time left");

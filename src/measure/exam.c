@@ -27,8 +27,7 @@ static const struct {
 	{ "moderation", { MS_LEVER_SOONER }, 1 },
 	{ "irq-rate", { MS_LEVER_LATER, MS_LEVER_IRQ }, 2 },
 	{ "cpu", { MS_LEVER_CPU }, 1 },
-	/* Interrupt, wake-up, program: each is part of the way, and polling leaves out two. */
-	{ "path", { MS_LEVER_CPU, MS_LEVER_IRQ, MS_LEVER_SWITCH, MS_LEVER_MODE }, 4 },
+	{ "path", { MS_LEVER_CPU }, 1 },
 	{ "budget", { MS_LEVER_BUDGET }, 1 },
 	{ "switches", { MS_LEVER_SWITCH }, 1 },
 };

@@ -326,8 +326,12 @@ int ms_exam_scenario(const struct ms_exam_case *c, const struct ms_exam_set *set
 	char buf[8192];
 	struct text t = { buf, sizeof(buf) };
 	struct lab_profile *p;
-	/* A multiple of the cells' intervals, so that what comes in rounds is counted whole. */
-	double us = answers(c) ? 3072 : set->usecs == 1 ? 17 * 124.928 : 2150.4;
+	/* A multiple of the cells' intervals, so that what comes in rounds is counted whole; and
+	 * long enough that one round more or less is no gain: with few outstanding, there are few.
+	 */
+	double us = answers(c)        ? c->outstanding <= 4 ? 6 * 3072 : 3072
+		    : set->usecs == 1 ? 17 * 124.928
+				      : 2150.4;
 	int rc = lab_profile_load(PROFILE, &p, err);
 
 	if (rc < 0)
@@ -388,9 +392,11 @@ static double objective(const struct ms_exam_case *c, const struct lab_result *r
 		for (unsigned w = 0; w < r->n_workloads; w++)
 			n += (double)r->workload[w].transactions;
 		return n * (double)SIM_PS_PER_S / (double)r->interval;
-	/* A sender that still fills a long ring is faster than what it gets rid of. */
+	/* A sender that still fills a long ring is faster than what it gets rid of, and so is a
+	 * controller that still fills its buffer in front of a full wire. */
 	default:
-		return lab_per_second(r, r->chip[0].tx_sent);
+		return fmin(lab_per_second(r, r->chip[0].tx_sent),
+			    c->wire_gbps * 1e9 / 8 / (c->bytes + 24));
 	}
 }
 

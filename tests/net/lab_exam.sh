@@ -16,9 +16,25 @@ fail() {
 	exit 1
 }
 
-"$holdoff" lab exam --cases 30 --seed 7 --jobs 2 --min-right 0.85 --min-advice 0.85 --min-tune 0.98 -q -v >"$dir/exam" ||
+"$holdoff" lab exam --cases 30 --seed 7 --jobs 2 --min-right 0.9 --min-advice 0.85 --min-tune 0.98 -q -v >"$dir/exam" ||
 	{ rc=$?; cat "$dir/exam"; fail "the examination ended with $rc"; }
 cat "$dir/exam"
+# Cases that once were wrong, or whose run never ended: seed, number, load, what it was.
+while read -r seed number load what; do
+	timeout 60 "$holdoff" lab exam --cases 1 --seed "$seed" --first "$number" --min-right 1 -q -v >"$dir/case" ||
+		{ rc=$?; cat "$dir/case"; fail "seed $seed, case $number, $load ($what): $rc"; }
+	grep -q "^$load  *1 " "$dir/case" || fail "seed $seed, case $number is not of $load"
+done <<'CASES'
+5001 46 gen the end of the run fell into an interrupt
+5002 0 socket the same, while receiving
+5002 5 socket a softirq that always finds one more frame, and loses none
+5002 26 client one round more in the interval was taken for a gain
+5003 0 pktgen wire and bus are full, and the buffer of the controller still fills
+5004 12 client adaptive moderation that takes turns, two interrupts a round
+5004 13 server adaptive moderation that takes turns, one interrupt for two frames
+6001 16 client two outstanding of a program that mostly thinks
+6001 168 server a rate of interrupts that happens to be near a class
+CASES
 "$holdoff" lab exam --cases 1 --min-right 1 --min-advice 1 --min-tune 1 -q -j >"$dir/one"
 "$holdoff" lab exam --cases 2 --seed 3 -j -q --jobs 1 >"$dir/a" || fail "two cases: $?"
 "$holdoff" lab exam --cases 2 --seed 3 -j -q --jobs 2 >"$dir/b" || fail "two cases: $?"
