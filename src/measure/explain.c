@@ -16,7 +16,7 @@ static unsigned turned(const struct ms_choice *a, const struct ms_choice *b)
 static void advise(struct ms_verdict *out, const struct ms_choices *choices)
 {
 	const struct ms_view *v = &out->view;
-	double now = ms_law(v, &v->now), best = 1;
+	double now = ms_law(v, &v->now), best = 1, most = INFINITY;
 
 	out->advice = v->now;
 	out->expects = v->rate;
@@ -24,16 +24,19 @@ static void advise(struct ms_verdict *out, const struct ms_choices *choices)
 		return;
 	/* A box that does nothing at all can only gain. */
 	now = fmax(now, 0.01 * fmax(v->arrives, 1));
+	/* Nobody takes more than arrives. */
+	if (v->aim == MS_AIM_RECEIVE)
+		most = v->arrives / v->rate;
 	for (unsigned i = 0; i < choices->n; i++) {
 		double gain = ms_law(v, &choices->choice[i]) / now;
 		double worth = gain - PER_KNOB * turned(&v->now, &choices->choice[i]);
 
-		if (gain < WORTH || worth <= best)
+		if (fmin(gain, most) < WORTH || worth <= best)
 			continue;
 		best = worth;
 		out->advises = true;
 		out->advice = choices->choice[i];
-		out->expects = v->rate * gain;
+		out->expects = v->rate * fmin(gain, most);
 	}
 }
 
