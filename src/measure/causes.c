@@ -260,6 +260,9 @@ static void moderation(const struct ms_view *v, struct ms_finding *f)
 	 * between two interrupts for many tells as much. */
 	rests = round > 1.5 * work ||
 		(isnan(v->outstanding) && v->cleanings < 0.3 * v->rate && v->hot_busy < 0.6);
+	/* Two interrupts a round, each at the shortest interval: the round is two of them. */
+	if (v->cleanings > 1.9 * v->rate && fabs(v->cleanings * 10.24e-6 - 1) < 0.005)
+		rests = true;
 	if (!gated && !(adaptive && rests && few))
 		return;
 	f->certainty = adaptive ? 0.6 : 0.9;

@@ -33,6 +33,8 @@ done <<'CASES'
 5004 12 client adaptive moderation that takes turns, two interrupts a round
 5004 13 server adaptive moderation that takes turns, one interrupt for two frames
 6001 16 client two outstanding of a program that mostly thinks
+7 17 server the shortest interval of adaptive moderation, twice a round
+6003 24 server adaptive moderation, several outstanding
 6001 168 server a rate of interrupts that happens to be near a class
 CASES
 "$holdoff" lab exam --cases 1 --min-right 1 --min-advice 1 --min-tune 1 -q -j >"$dir/one"
