@@ -80,7 +80,11 @@ static void wire(const struct ms_view *v, struct ms_finding *f)
 {
 	struct si a, b;
 
-	/* A full wire whose frames are lost here is not what limits. */
+	/* A nearly full wire with all that was asked for is not, and neither is a full one whose
+	 * frames are lost here. */
+	if (v->aim == MS_AIM_SEND && v->wire < 0.99 &&
+	    v->rate > 0.99 * ms_ev(v->ev, MS_EV_OFFERED_PPS))
+		return;
 	if (!(v->wire >= FULL) || (v->aim == MS_AIM_RECEIVE && loses(v, v->lost)))
 		return;
 	f->certainty = 0.98;
@@ -260,8 +264,10 @@ static void moderation(const struct ms_view *v, struct ms_finding *f)
 	 * between two interrupts for many tells as much. */
 	rests = round > 1.5 * work ||
 		(isnan(v->outstanding) && v->cleanings < 0.3 * v->rate && v->hot_busy < 0.6);
-	/* Two interrupts a round, each at the shortest interval: the round is two of them. */
-	if (v->cleanings > 1.9 * v->rate && fabs(v->cleanings * 10.24e-6 - 1) < 0.005)
+	/* Two interrupts a round, each at one of the two shortest means: the round is two of them.
+	 */
+	if (v->cleanings > 1.9 * v->rate && (fabs(v->cleanings * 10.24e-6 - 1) < 0.005 ||
+					     fabs(v->cleanings * 11.94e-6 - 1) < 0.005))
 		rests = true;
 	if (!gated && !(adaptive && rests && few))
 		return;

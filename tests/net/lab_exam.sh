@@ -34,6 +34,8 @@ done <<'CASES'
 5004 13 server adaptive moderation that takes turns, one interrupt for two frames
 6001 16 client two outstanding of a program that mostly thinks
 7 17 server the shortest interval of adaptive moderation, twice a round
+91002 36 gen a wire that is nearly full with what was asked for
+91002 49 server adaptive moderation that takes turns, on one CPU
 6003 24 server adaptive moderation, several outstanding
 6001 168 server a rate of interrupts that happens to be near a class
 CASES
