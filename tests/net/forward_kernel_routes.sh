@@ -21,7 +21,7 @@ batch() {
 }
 batch add >"$tmp/add"
 batch del >"$tmp/del"
-bare
+[ "${HOLDOFF_BARE:-1}" = 0 ] || bare
 start_router
 for to in 10.2.0.2 10.3.0.2 fd02::2; do ping_ok A $to 3; done
 in_ns A ping -q -i 0.005 -c 100000 -W 2 10.3.0.2 >"$tmp/ping4" 2>&1 & p4=$!

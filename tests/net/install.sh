@@ -1,15 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # 'make install' under DESTDIR gives a program, a library and headers that another program can be
-# built with; the manual pages render; completion knows the commands.
+# built with; the manual pages render; completion knows the commands. It is a release build, and
+# computes what the one under test does: a run in the lab has the same digest.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 fail() { echo "install: $*" >&2; exit 1; }
+version=$(sed -n "s/^  version: '\(.*\)',/\1/p" "$top/meson.build")
 
-meson setup "$tmp/build" "$top" --prefix=/usr >"$tmp/log" 2>&1 || { cat "$tmp/log"; exit 1; }
-ninja -C "$tmp/build" >"$tmp/log" 2>&1 || { tail -n 20 "$tmp/log"; exit 1; }
+meson setup "$tmp/build" "$top" --prefix=/usr --buildtype=release >"$tmp/log" 2>&1 || { cat "$tmp/log"; exit 1; }
+ninja -C "$tmp/build" holdoff src/libholdoff.a "src/libholdoff.so.$version" >"$tmp/log" 2>&1 || { tail -n 20 "$tmp/log"; exit 1; }
 DESTDIR=$tmp/root meson install -C "$tmp/build" --no-rebuild >"$tmp/log" 2>&1 || { cat "$tmp/log"; exit 1; }
 
 pc=$(find "$tmp/root" -name libholdoff.pc)
@@ -28,6 +30,14 @@ find "$inc" -name '*.h' | while read -r header; do
 	echo "#include \"${header#"$inc"/}\"" | cc -std=gnu17 -D_GNU_SOURCE -Wall -Werror -I"$inc" \
 		-fsyntax-only -x c - || fail "$header does not stand alone"
 done
+
+digest() {
+	HOLDOFF_DATA=$top/data "$1" lab run ixgbe-txring -j --set tx=256 --set rx-usecs=30 --set duration=2ms \
+		--set warmup=1ms | sed 's/.*"digest": *"\([0-9a-f]*\)".*/\1/'
+}
+tested=$(digest "${HOLDOFF:-$top/build/holdoff}")
+[ "${#tested}" = 16 ] || fail "no digest: $tested"
+[ "$(digest "$tmp/root/usr/bin/holdoff")" = "$tested" ] || fail "a release build computes something else"
 
 "$tmp/root/usr/bin/holdoff" --version | grep -q '^holdoff [0-9]' || fail "no version"
 
