@@ -263,7 +263,9 @@ struct port {
 	char name[PORT_NAME_BYTES]; /* "xdp:eth1", without options */
 	struct rt *rt;
 	struct pk_arena *arena;
-	unsigned ifindex;   /* the kernel's interface that it stands on, 0 = none */
+	/* The kernel's interface that it stands on and is gone with. 0 = none, or one that may move
+	 * to another namespace while the port is open, as a tap may. */
+	unsigned ifindex;
 	uint8_t mac[6];     /* own address, all zero if it has none */
 	uint32_t mtu;       /* bytes behind the Ethernet header; 0 = any */
 	uint64_t link_bps;  /* 0 = unknown or none */

@@ -406,7 +406,6 @@ static int open_port(struct tap_port *port, const struct port_config *config, st
 	if (rc < 0)
 		return rc;
 	port->index = iface.index;
-	port->base.ifindex = iface.index;
 	/* Our end is another station than the kernel's: its address with the last bit flipped. */
 	memcpy(port->base.mac, iface.mac, sizeof(port->base.mac));
 	port->base.mac[5] ^= 1;
