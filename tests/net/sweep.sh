@@ -147,8 +147,7 @@ refused() {
 	[ -s "$tmp/out" ] && bad "sweep $*: something on standard output"
 }
 refused 'needs a target'
-refused "'eth0' is not a target for a sweep; there is lab:SCENARIO" eth0
-refused "not a target" xdp:eth0
+refused "'xdp:eth0' is not a target for a sweep; there is lab:SCENARIO" xdp:eth0
 refused 'there is no scenarios/nix.yaml' lab:nix
 refused 'one target' lab:a lab:b
 refused "--foo is neither .* --tx, --rx-usecs, --series" lab:ixgbe-txring --foo 1,2
