@@ -19,33 +19,14 @@ FAMILIES=${FAMILIES:-4 6}
 SHAPE=${SHAPE:-internet}
 BULK=${BULK:-64}
 MEMORY=${MEMORY:-3600}
-BUILD=$(dirname "$HOLDOFF")
 bench_need cc pkg-config
 bench_huge_pages $((MEMORY / 2))
 bench_machine
 
 found=0
 for pc in $DPDK_PC; do
-	path=${PKG_CONFIG_PATH:-} package=libdpdk
-	if [ "$pc" != system ]; then
-		path=$pc
-		[ -e "$pc/libdpdk-uninstalled.pc" ] && package=libdpdk-uninstalled
-	fi
-	PKG_CONFIG_PATH=$path pkg-config --exists "$package" || { echo "no DPDK by $pc"; continue; }
+	bench_dpdk_peer "$pc" peer_fib || continue
 	found=1
-	echo "DPDK $(PKG_CONFIG_PATH=$path pkg-config --modversion "$package") by $pc"
-	libs=$(PKG_CONFIG_PATH=$path pkg-config --libs "$package")
-	# The ring of memory pools is a plug-in that nothing refers to.
-	ring=$(PKG_CONFIG_PATH=$path pkg-config --variable=libdir "$package")
-	run=
-	if [ "$package" = libdpdk-uninstalled ]; then
-		ring=$(PKG_CONFIG_PATH=$path pkg-config --variable=prefix "$package")/drivers
-		run=-Wl,-rpath,$ring:${ring%/drivers}/lib
-	fi
-	cc -std=gnu17 -D_GNU_SOURCE -O3 -march=native -Isrc \
-		$(PKG_CONFIG_PATH=$path pkg-config --cflags "$package") -o "$bench_tmp/peer_fib" \
-		bench/peer_fib.c "$BUILD/src/libholdoff.a" -Wl,--no-as-needed -L"$ring" -lrte_mempool_ring \
-		$libs $run $(pkg-config --libs liburcu-qsbr) -lm -lpthread
 	for family in $FAMILIES; do
 		routes=$([ "$family" = 4 ] && echo "${ROUTES4:-950000}" || echo "${ROUTES6:-200000}")
 		echo "--- IPv$family, $routes routes ($SHAPE), $BULK addresses a call"

@@ -137,27 +137,8 @@ if [ "$cpu" -gt 0 ]; then
 fi
 found=0
 for pc in $DPDK_PC; do
-	path=${PKG_CONFIG_PATH:-} package=libdpdk
-	if [ "$pc" != system ]; then
-		path=$pc
-		[ -e "$pc/libdpdk-uninstalled.pc" ] && package=libdpdk-uninstalled
-	fi
-	PKG_CONFIG_PATH=$path pkg-config --exists "$package" || { echo "no DPDK by $pc"; continue; }
+	bench_dpdk_peer "$pc" peer_l3fwd || continue
 	found=1
-	echo "DPDK $(PKG_CONFIG_PATH=$path pkg-config --modversion "$package") by $pc"
-	libs=$(PKG_CONFIG_PATH=$path pkg-config --libs "$package")
-	# The ring of memory pools is a plug-in that nothing refers to.
-	ring=$(PKG_CONFIG_PATH=$path pkg-config --variable=libdir "$package")
-	run=
-	if [ "$package" = libdpdk-uninstalled ]; then
-		ring=$(PKG_CONFIG_PATH=$path pkg-config --variable=prefix "$package")/drivers
-		run=-Wl,-rpath,$ring:${ring%/drivers}/lib
-	fi
-	# shellcheck disable=SC2046,SC2086
-	cc -std=gnu17 -D_GNU_SOURCE -O3 -march=native -Isrc \
-		$(PKG_CONFIG_PATH=$path pkg-config --cflags "$package") -o "$bench_tmp/peer_l3fwd" \
-		bench/peer_l3fwd.c "$BUILD/src/libholdoff.a" -Wl,--no-as-needed -L"$ring" \
-		-lrte_mempool_ring $libs $run $(pkg-config --libs liburcu-qsbr) -lm -lpthread
 	for family in $FAMILIES; do
 		for routes in $ROUTES; do
 			compare "$family" "$routes" "$([ "$family" = 4 ] && echo lpm fib || echo fib)"

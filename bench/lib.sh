@@ -120,3 +120,27 @@ bench_testpmd() {
 				print k ? s[int(k / 2)] : 0
 			}'
 }
+
+# bench_dpdk_peer PC NAME: builds bench/NAME.c over a DPDK into $bench_tmp/NAME, and says which DPDK
+# it is. PC: "system", or a folder with the pkg-config file of an installed or uninstalled build.
+bench_dpdk_peer() {
+	local path=${PKG_CONFIG_PATH:-} package=libdpdk ring run=
+	if [ "$1" != system ]; then
+		path=$1
+		[ -e "$1/libdpdk-uninstalled.pc" ] && package=libdpdk-uninstalled
+	fi
+	local -x PKG_CONFIG_PATH=$path
+	pkg-config --exists "$package" || { echo "no DPDK by $1"; return 1; }
+	echo "DPDK $(pkg-config --modversion "$package") by $1"
+	# The ring of memory pools is a plug-in that nothing refers to.
+	ring=$(pkg-config --variable=libdir "$package")
+	if [ "$package" = libdpdk-uninstalled ]; then
+		ring=$(pkg-config --variable=prefix "$package")/drivers
+		run=-Wl,-rpath,$ring:${ring%/drivers}/lib
+	fi
+	# shellcheck disable=SC2046,SC2086
+	cc -std=gnu17 -D_GNU_SOURCE -O3 -march=native -Isrc $(pkg-config --cflags "$package") \
+		-o "$bench_tmp/$2" "bench/$2.c" "$(dirname "$HOLDOFF")/src/libholdoff.a" \
+		-Wl,--no-as-needed -L"$ring" -lrte_mempool_ring $(pkg-config --libs "$package") $run \
+		$(pkg-config --libs liburcu-qsbr) -lm -lpthread
+}

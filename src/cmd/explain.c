@@ -45,7 +45,6 @@ struct args {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
-	char *equals;
 	int rc = 0;
 
 	switch (key) {
@@ -55,15 +54,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->target = arg;
 		break;
 	case OPT_SET:
-		equals = strchr(arg, '=');
-		if (!equals || equals == arg)
-			rc = ho_err_set(a->err, -EINVAL, "--set %s: KEY=VALUE is needed", arg);
-		else if (a->lab.n_set == CMD_LAB_SETS)
-			rc = ho_err_set(a->err, -E2BIG, "more than %u --set", CMD_LAB_SETS);
-		if (rc < 0)
-			break;
-		*equals = '\0';
-		a->lab.set[a->lab.n_set++] = (struct ms_set){ arg, equals + 1 };
+		rc = cmd_lab_add_set(&a->lab, arg, a->err);
 		break;
 	case OPT_DURATION:
 		rc = ho_parse_time_ns(arg, &a->duration_ns, a->err);

@@ -40,16 +40,16 @@ struct lab_args {
 	struct ho_err *err;
 };
 
-static int add_set(struct lab_args *a, char *text)
+int cmd_lab_add_set(struct cmd_lab *lab, char *text, struct ho_err *err)
 {
 	char *equals = strchr(text, '=');
 
 	if (!equals || equals == text)
-		return ho_err_set(a->err, -EINVAL, "--set %s: KEY=VALUE is needed", text);
-	if (a->lab.n_set == CMD_LAB_SETS)
-		return ho_err_set(a->err, -E2BIG, "more than %u --set", CMD_LAB_SETS);
+		return ho_err_set(err, -EINVAL, "--set %s: KEY=VALUE is needed", text);
+	if (lab->n_set == CMD_LAB_SETS)
+		return ho_err_set(err, -E2BIG, "more than %u --set", CMD_LAB_SETS);
 	*equals = 0;
-	a->lab.set[a->lab.n_set++] = (struct ms_set){ text, equals + 1 };
+	lab->set[lab->n_set++] = (struct ms_set){ text, equals + 1 };
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static error_t parse_lab(int key, char *arg, struct argp_state *state)
 					arg);
 		break;
 	case OPT_SET:
-		rc = add_set(a, arg);
+		rc = cmd_lab_add_set(&a->lab, arg, a->err);
 		break;
 	case OPT_SERIES:
 		a->lab.series = arg;
@@ -155,7 +155,8 @@ int cmd_lab(int argc, char **argv, struct ho_err *err)
 	if (a.what && !strcmp(a.what, "run") && a.lab.scenario)
 		return run(&a.lab, err);
 	ho_err_set(err, -EINVAL,
-		   "lab needs one of: list, show SCENARIO, run SCENARIO, exam; 'holdoff lab list' names "
+		   "lab needs one of: list, show SCENARIO, run SCENARIO, exam; 'holdoff lab list' "
+		   "names "
 		   "the scenarios");
 	return CMD_USAGE;
 }

@@ -21,6 +21,9 @@ struct cmd_lab {
 	bool json, quiet;
 };
 
+/* "KEY=VALUE", one more to set; text is kept, and cut at the "=". -EINVAL, -E2BIG. */
+int cmd_lab_add_set(struct cmd_lab *lab, char *text, struct ho_err *err);
+
 /* The scenario with the series and everything set, for lab_scenario_free. */
 int cmd_lab_load(const struct cmd_lab *lab, struct lab_scenario **out, struct ho_err *err);
 

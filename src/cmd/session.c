@@ -13,6 +13,7 @@
 
 #include "base/cpu.h"
 #include "base/log.h"
+#include "base/stop_signals.h"
 #include "base/units.h"
 #include "cmd/session_lab.h"
 #include "linux/caps.h"
@@ -41,19 +42,14 @@ static int check_cpus(const struct cmd_options *o, struct ho_err *err)
 /* Signals become readable; blocked before any thread is made, so in all of them. */
 static int catch_signals(struct cmd_session *s, struct ho_err *err)
 {
-	sigset_t set;
+	struct ho_stop_signals stop;
+	int rc = ho_stop_signals_open(&stop, err);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	/* A reader that has gone is an error of write, not the end of the process. */
+	/* They stay blocked to the end: what follows a run is its report. A reader that has gone is
+	 * an error of write, not the end of the process. */
+	s->signal_fd = stop.fd;
 	signal(SIGPIPE, SIG_IGN);
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s->signal_fd < 0)
-		return ho_err_set(err, -errno, "cannot catch signals: %s", ho_strerror(errno));
-	return 0;
+	return rc;
 }
 
 int cmd_session_open(struct cmd_session *s, const struct cmd_options *options, const char *spec,
@@ -305,8 +301,7 @@ bool cmd_session_pause(struct cmd_session *s, uint64_t ns)
 {
 	const uint64_t until = rt_now_ns(s->rt) + ns;
 	/* In the lab no event tells of signals. */
-	int rc = s->lab ? rt_sleep_until(s->rt, until)
-			: rt_wait(s->rt, &s->signal_event, 1, until);
+	int rc = s->lab ? rt_sleep_until(s->rt, until) : rt_wait(s->rt, &s->signal_event, 1, until);
 
 	look_at_signals(s);
 	return rc != -EINTR;

@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/log.h"
+#include "base/stop_signals.h"
 #include "base/units.h"
 #include "cmd/session.h"
 #include "linux/iface.h"
@@ -339,18 +340,14 @@ static int run(struct stat *s, struct ho_err *err)
 /* Signals become readable; blocked before any thread is made. */
 static int catch_signals(struct stat *s, struct ho_err *err)
 {
-	sigset_t set;
+	struct ho_stop_signals stop;
+	int rc = ho_stop_signals_open(&stop, err);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	/* They stay blocked to the end: what follows a run is its report. A reader that has gone is
+	 * an error of write, not the end of the process. */
+	s->signal_fd = stop.fd;
 	signal(SIGPIPE, SIG_IGN);
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s->signal_fd < 0)
-		return ho_err_set(err, -errno, "cannot catch signals: %s", ho_strerror(errno));
-	return 0;
+	return rc;
 }
 
 static int stat_main(struct stat *s, struct ho_err *err)

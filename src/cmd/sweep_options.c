@@ -192,21 +192,6 @@ static int parse_colour(struct cmd_sweep_options *o, const char *arg)
 
 /* --- the load of a live interface ------------------------------------------------------------ */
 
-static int parse_rounds(struct cmd_sweep_options *o, const char *arg)
-{
-	uint64_t n;
-	int rc = ho_parse_count(arg, &n, o->err);
-
-	o->workload.given = true;
-	if (rc < 0)
-		return ho_err_prefix(o->err, "--rounds");
-	if (!n || n > MS_REPEATS_MAX)
-		return ho_err_set(o->err, -ERANGE, "--rounds %s: from 1 to %d are possible", arg,
-				  MS_REPEATS_MAX);
-	o->target.repeats = (unsigned)n;
-	return 0;
-}
-
 static bool is_live_metric(const char *name)
 {
 	for (unsigned m = 0; m < ms_target_live.n_metrics; m++)
@@ -279,7 +264,8 @@ static error_t parse_sweep(int key, char *arg, struct argp_state *state)
 		o->less = true;
 		break;
 	case OPT_ROUNDS:
-		rc = parse_rounds(o, arg);
+		rc = cmd_parse_number("rounds", arg, 1, MS_REPEATS_MAX, &o->target.repeats, o->err);
+		o->workload.given = true;
 		break;
 	case OPT_CSV:
 		o->csv = arg;

@@ -65,7 +65,6 @@ static int parse_for(struct cmd_tune_args *a, const char *word)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_tune_args *a = state->input;
-	char *equals;
 	uint64_t n = 0;
 	int rc = 0;
 
@@ -109,15 +108,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->most = (unsigned)n;
 		break;
 	case OPT_SET:
-		equals = strchr(arg, '=');
-		if (!equals || equals == arg)
-			rc = ho_err_set(a->err, -EINVAL, "--set %s: KEY=VALUE is needed", arg);
-		else if (a->lab.n_set == CMD_LAB_SETS)
-			rc = ho_err_set(a->err, -E2BIG, "more than %u --set", CMD_LAB_SETS);
-		if (rc < 0)
-			break;
-		*equals = '\0';
-		a->lab.set[a->lab.n_set++] = (struct ms_set){ arg, equals + 1 };
+		rc = cmd_lab_add_set(&a->lab, arg, a->err);
 		break;
 	case OPT_SERIES:
 		a->lab.series = arg;
@@ -229,8 +220,8 @@ static int print_json(const struct cmd_tune_args *a, const struct ms_tune *t,
 						      (int)c->choice.ring, "rx_usecs",
 						      (int)c->choice.usecs, "rx_mode",
 						      ms_mode_names[c->choice.mode], "place",
-						      (int)c->choice.place, "runs", (int)c->n,
-						      "score", c->sum / c->n));
+						      (int)c->choice.place, "runs", (int)c->score.n,
+						      "score", c->score.mean));
 	}
 	json_object_set_new(o, "settings", runs);
 	return ho_json_print(stdout, o);

@@ -3,15 +3,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/stop_signals.h"
 #include "cmd/session.h"
 #include "cmd/tune.h"
 #include "measure/report_html.h"
@@ -248,7 +247,7 @@ int cmd_tune_live(struct cmd_tune_args *a)
 	struct run *r = calloc(1, sizeof(*r));
 	struct ho_err closing = { 0 };
 	struct lx_restored left;
-	sigset_t set, old;
+	struct ho_stop_signals stop = { .fd = -1 };
 	bool reads;
 	int rc, closed;
 
@@ -266,12 +265,9 @@ int cmd_tune_live(struct cmd_tune_args *a)
 				"--for latency needs a load that measures it: --rr, or --run with "
 				"--metric and --less");
 	/* A signal ends the run between two measurements, with everything put back. */
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, &old);
-	a->workload.live.stop_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (rc == 0)
+		rc = ho_stop_signals_open(&stop, a->err);
+	a->workload.live.stop_fd = stop.fd;
 	a->workload.live.ifname = a->target;
 	make_unit(r, reads);
 	if (rc == 0)
@@ -289,14 +285,7 @@ int cmd_tune_live(struct cmd_tune_args *a)
 	}
 	if (rc == 0)
 		rc = publish(r, a->err);
-	if (a->workload.live.stop_fd >= 0) {
-		struct signalfd_siginfo taken;
-
-		while (read(a->workload.live.stop_fd, &taken, sizeof(taken)) == sizeof(taken))
-			;
-		close(a->workload.live.stop_fd);
-	}
-	sigprocmask(SIG_SETMASK, &old, NULL);
+	ho_stop_signals_close(&stop);
 	free(r);
 	/* Unlike traffic that is ended, an interrupted search is no result. */
 	return rc == -EINTR ? CMD_FAILED : cmd_status_of(rc);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
+#include "cmd/options.h"
 
 enum {
 	OPT_RUN = 0x400,
@@ -59,13 +59,6 @@ static int choose(struct cmd_workload *w, enum ms_workload_kind kind, const char
 	return 0;
 }
 
-static int parse_time(struct cmd_workload *w, const char *option, const char *arg, uint64_t *out)
-{
-	int rc = ho_parse_time_ns(arg, out, w->err);
-
-	return rc < 0 ? ho_err_prefix(w->err, "--%s", option) : 0;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_workload *w = state->input;
@@ -88,13 +81,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		rc = choose(w, MS_HOLDOFF, "rr", "transactions_per_second", arg);
 		break;
 	case OPT_TIME:
-		rc = parse_time(w, "time", arg, &w->live.measure_ns);
+		rc = cmd_parse_time("time", arg, &w->live.measure_ns, w->err);
 		break;
 	case OPT_SETTLE:
-		rc = parse_time(w, "settle", arg, &w->live.settle_ns);
+		rc = cmd_parse_time("settle", arg, &w->live.settle_ns, w->err);
 		break;
 	case OPT_LIMIT:
-		rc = parse_time(w, "run-limit", arg, &w->live.workload.limit_ns);
+		rc = cmd_parse_time("run-limit", arg, &w->live.workload.limit_ns, w->err);
 		break;
 	case OPT_FORCE:
 		w->live.force = true;

@@ -17,6 +17,19 @@ double ms_mean_variance(const struct ms_mean *m)
 	return m->n > 1 ? m->squares / (m->n - 1) : 0;
 }
 
+void ms_noise_add(struct ms_noise *noise, const struct ms_mean *m)
+{
+	if (m->n < 2 || !(m->mean > 0))
+		return;
+	noise->squares += m->squares / (m->mean * m->mean);
+	noise->degrees += m->n - 1;
+}
+
+double ms_noise_of(const struct ms_noise *noise)
+{
+	return noise->degrees ? sqrt(noise->squares / noise->degrees) : 0;
+}
+
 double ms_student95(double degrees)
 {
 	static const double table[] = { 12.706, 4.303, 3.182, 2.776, 2.571,

@@ -17,6 +17,15 @@ double ms_mean_variance(const struct ms_mean *m);
 /* Half the width of the mean's 95 % confidence interval, by Student's t; NAN with fewer than two.
  */
 double ms_mean_ci95(const struct ms_mean *m);
+/* How much a single run scatters, relative to its mean, pooled over several means. */
+struct ms_noise {
+	double squares;
+	unsigned degrees;
+};
+void ms_noise_add(struct ms_noise *noise, const struct ms_mean *m);
+/* Standard deviation; 0 while nothing was run twice. */
+double ms_noise_of(const struct ms_noise *noise);
+
 /* Two-sided 95 % of Student's t. */
 double ms_student95(double degrees);
 

@@ -6,16 +6,14 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/log.h"
+#include "base/stop_signals.h"
 #include "base/units.h"
 #include "measure/target.h"
 
@@ -62,8 +60,7 @@ struct ms_target {
 	unsigned repeats;
 	struct lx_setting setting[LX_PARAMS_MAX]; /* when it was opened */
 	unsigned n_settings;
-	int signal_fd;
-	sigset_t old_mask;
+	struct ho_stop_signals stop;
 	struct lx_restored left;
 };
 
@@ -81,15 +78,7 @@ static void live_close(struct ms_target *t)
 		return;
 	/* Everything is back already (live_run); this is for runs that never came to that. */
 	ms_live_close(t->live, NULL);
-	if (t->signal_fd >= 0) {
-		struct signalfd_siginfo taken;
-
-		/* The signal that ended the run has done its work. */
-		while (read(t->signal_fd, &taken, sizeof(taken)) == sizeof(taken))
-			;
-		close(t->signal_fd);
-		sigprocmask(SIG_SETMASK, &t->old_mask, NULL);
-	}
+	ho_stop_signals_close(&t->stop);
 	free(t);
 }
 
@@ -98,27 +87,19 @@ static int live_open(const char *name, const struct ms_target_options *options,
 {
 	struct ms_live_config config = options->live;
 	struct ms_target *t = calloc(1, sizeof(*t));
-	sigset_t set;
 	int rc;
 
 	if (!t)
 		return ho_err_set(err, -ENOMEM, "out of memory for a target");
 	t->repeats = HO_MAX(options->repeats, 1u);
 	/* A signal ends the run between two measurements, with everything put back. */
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, &t->old_mask);
-	t->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (t->signal_fd < 0) {
-		rc = ho_err_set(err, -errno, "signalfd: %s", ho_strerror(errno));
-		sigprocmask(SIG_SETMASK, &t->old_mask, NULL);
+	rc = ho_stop_signals_open(&t->stop, err);
+	if (rc < 0) {
 		free(t);
 		return rc;
 	}
 	config.ifname = name;
-	config.stop_fd = t->signal_fd;
+	config.stop_fd = t->stop.fd;
 	rc = ms_live_open(&config, &t->live, &t->left, err);
 	if (rc == 0 && (t->left.changed || t->left.obsolete))
 		ho_note("%s: a run before this one was killed; put back: %s", name,

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "measure/significance.h"
-
 /* So many runs are kept for the comparison at the end. */
 #define AT_THE_END 2
 /* A rival within this of the incumbent is as good: turning a knob must be worth it. */
@@ -31,33 +29,14 @@ double ms_tune_score(enum ms_tune_for what, const struct ms_tune_run *run)
 	}
 }
 
-static double mean(const struct ms_tune_cell *c)
-{
-	return c->sum / c->n;
-}
-
-static double variance(const struct ms_tune_cell *c)
-{
-	double m = mean(c);
-
-	return c->n > 1 ? fmax(0, (c->squares - c->n * m * m) / (c->n - 1)) : 0;
-}
-
 /* Of a single run, relative, from all settings that were run more than once. */
 static double noise(const struct ms_tune *t)
 {
-	double sum = 0;
-	unsigned n = 0;
+	struct ms_noise all = { 0 };
 
-	for (unsigned i = 0; i < t->cells; i++) {
-		double m = mean(&t->cell[i]);
-
-		if (t->cell[i].n < 2 || m <= 0)
-			continue;
-		sum += variance(&t->cell[i]) / (m * m) * (t->cell[i].n - 1);
-		n += t->cell[i].n - 1;
-	}
-	return n ? sqrt(sum / n) : 0;
+	for (unsigned i = 0; i < t->cells; i++)
+		ms_noise_add(&all, &t->cell[i].score);
+	return ms_noise_of(&all);
 }
 
 static bool same(const struct ms_choice *a, const struct ms_choice *b)
@@ -85,17 +64,15 @@ static int run(struct ms_tune *t, const struct ms_tune_target *target,
 		cell = &t->cell[t->cells++];
 		*cell = (struct ms_tune_cell){ .choice = *choice };
 	}
-	rc = target->run(target->ctx, choice, cell->n, out, err);
+	rc = target->run(target->ctx, choice, cell->score.n, out, err);
 	if (rc < 0)
 		return rc;
 	score = ms_tune_score(t->what, out);
-	cell->n++;
-	cell->sum += score;
-	cell->squares += score * score;
+	ms_mean_add(&cell->score, score);
 	t->runs++;
 	if (target->progress)
 		target->progress(target->ctx, t->runs, choice, score);
-	if (mean(cell) > mean(&t->cell[t->best]) * (1 + AS_GOOD + noise(t)))
+	if (cell->score.mean > t->cell[t->best].score.mean * (1 + AS_GOOD + noise(t)))
 		t->best = (unsigned)(cell - t->cell);
 	return 0;
 }
@@ -142,19 +119,14 @@ static const struct ms_choice *next(struct ms_tune *t, const struct ms_choices *
 
 static void compare(struct ms_tune *t)
 {
-	const struct ms_tune_cell *a = &t->cell[t->now], *b = &t->cell[t->best];
-	double va = variance(a) / a->n, vb = variance(b) / b->n, error = sqrt(va + vb);
-	double degrees =
-		va + vb > 0 ? (va + vb) * (va + vb) /
-				      (va * va / fmax(1, a->n - 1) + vb * vb / fmax(1, b->n - 1))
-			    : 1e9;
+	const struct ms_mean *a = &t->cell[t->now].score, *b = &t->cell[t->best].score;
 
-	t->before = mean(a);
-	t->after = mean(b);
-	t->before_ci = a->n > 1 ? ms_student95(a->n - 1) * sqrt(va) : NAN;
-	t->after_ci = b->n > 1 ? ms_student95(b->n - 1) * sqrt(vb) : NAN;
-	t->t = error > 0 ? (t->after - t->before) / error : t->after > t->before ? INFINITY : 0;
-	t->significant = t->best != t->now && a->n > 1 && b->n > 1 && t->t > ms_student95(degrees);
+	t->before = a->mean;
+	t->after = b->mean;
+	t->before_ci = ms_mean_ci95(a);
+	t->after_ci = ms_mean_ci95(b);
+	t->t = ms_welch(a, b, &t->significant);
+	t->significant = t->significant && t->best != t->now && t->t > 0;
 }
 
 int ms_tune(struct ms_tune *t, const struct ms_tune_target *target, struct ho_err *err)

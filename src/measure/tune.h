@@ -17,6 +17,7 @@
 #define HOLDOFF_MEASURE_TUNE_H
 
 #include "measure/explain.h"
+#include "measure/significance.h"
 
 enum ms_tune_for { MS_FOR_PPS, MS_FOR_LATENCY, MS_FOR_CPU, MS_FOR_BALANCED, MS_FORS };
 extern const char *const ms_tune_for_names[MS_FORS];
@@ -44,8 +45,7 @@ struct ms_tune_target {
 /* A setting's runs. */
 struct ms_tune_cell {
 	struct ms_choice choice;
-	unsigned n;
-	double sum, squares; /* of scores */
+	struct ms_mean score;
 };
 
 #define MS_TUNE_CELLS 64

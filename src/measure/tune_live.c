@@ -283,18 +283,11 @@ static int run(struct ms_tune_live *t, unsigned cell, struct ho_err *err)
 /* Of a single run, relative: pooled over what was run more than once. */
 static double noise(const struct ms_tune_live *t)
 {
-	double sum = 0;
-	unsigned n = 0;
+	struct ms_noise all = { 0 };
 
-	for (unsigned i = 0; i < t->cells; i++) {
-		const struct ms_mean *m = &t->cell[i].score;
-
-		if (m->n < 2 || !(m->mean > 0))
-			continue;
-		sum += m->squares / (m->mean * m->mean);
-		n += m->n - 1;
-	}
-	return n ? sqrt(sum / n) : 0;
+	for (unsigned i = 0; i < t->cells; i++)
+		ms_noise_add(&all, &t->cell[i].score);
+	return ms_noise_of(&all);
 }
 
 static bool room(const struct ms_tune_live *t)

@@ -7,12 +7,6 @@ set -u
 HOLDOFF=$(realpath "${HOLDOFF:-build/holdoff}")
 browser=$(command -v chromium || command -v chromium-browser) || skip "chromium is not installed"
 work=$tmp
-failed=0
-check() { # check WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@"; then echo "ok: $what"; else echo "NOT ok: $what"; failed=1; fi
-}
 browse() { # browse OPTION FILE
 	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
 		--disable-background-networking --disable-component-update --disable-sync \

@@ -49,6 +49,14 @@ add_namespaces() {
 	done
 }
 
+# check WHAT COMMAND...: says whether the command succeeds; $failed is 1 once one did not.
+failed=0
+check() {
+	local what=$1
+	shift
+	if "$@" >/dev/null; then echo "ok: $what"; else echo "NOT ok: $what"; failed=1; fi
+}
+
 # until_true SECONDS COMMAND...: the command is run anew each time; words that are to be expanded anew
 # too belong into a function.
 until_true() {

@@ -12,7 +12,6 @@ needs ethtool jq ping
 a=slv-a-$$ b=slv-b-$$
 work=$tmp
 export HOLDOFF_RUN_DIR=$work/run
-failed=0
 add_namespaces "$a" "$b" || skip "no network namespaces here"
 ip link add slv0 netns "$a" numrxqueues 2 numtxqueues 2 type veth \
 	peer name slv1 netns "$b" numrxqueues 2 numtxqueues 2 || exit 1
@@ -20,11 +19,6 @@ ip -n "$a" link set lo up && ip -n "$a" link set slv0 up && ip -n "$b" link set 
 ip -n "$a" addr add 198.18.9.1/24 dev slv0
 
 in_a() { ip netns exec "$a" "$@"; }
-check() { # check WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@" >/dev/null; then echo "ok: $what"; else echo "NOT ok: $what"; failed=1; fi
-}
 settings() { # all that could have been changed
 	in_a ethtool -k slv0
 	in_a cat /sys/class/net/slv0/gro_flush_timeout /sys/class/net/slv0/napi_defer_hard_irqs

@@ -11,17 +11,11 @@ needs_root
 needs ethtool jq
 a=tlv-a-$$ b=tlv-b-$$
 export HOLDOFF_RUN_DIR=$tmp/run
-failed=0
 add_namespaces "$a" "$b" || skip "no network namespaces here"
 ip link add tlv0 netns "$a" type veth peer name tlv1 netns "$b" || exit 1
 ip -n "$a" link set tlv0 up && ip -n "$b" link set tlv1 up || exit 1
 
 in_a() { ip netns exec "$a" "$@"; }
-check() { # check WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@" >/dev/null; then echo "ok: $what"; else echo "NOT ok: $what"; failed=1; fi
-}
 settings() { in_a ethtool -k tlv0; in_a cat /sys/class/net/tlv0/gro_flush_timeout /sys/class/net/tlv0/napi_defer_hard_irqs; }
 unchanged() { [ "$(settings)" = "$before" ]; }
 timeout_is() { [ "$(in_a cat /sys/class/net/tlv0/gro_flush_timeout)" = "$1" ]; }
