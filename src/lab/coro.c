@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -145,6 +144,7 @@ static void coro_prepare(struct coro_place *place, struct lab_coro *co, char *st
 /* --- the coroutines ----------------------------------------------------------------------- */
 
 struct lab_coro_hub {
+	struct lab_store *store;
 	struct coro_place place;
 	void *fake_stack;   /* AddressSanitizer's */
 	const void *bottom; /* of the stack that entered last */
@@ -192,12 +192,13 @@ static void coro_first(struct lab_coro *co)
 	abort();
 }
 
-int lab_coro_hub_create(struct lab_coro_hub **out)
+int lab_coro_hub_create(struct lab_store *store, struct lab_coro_hub **out)
 {
 	struct lab_coro_hub *hub = calloc(1, sizeof(*hub));
 
 	if (!hub)
 		return -ENOMEM;
+	hub->store = store;
 	*out = hub;
 	return 0;
 }
@@ -219,22 +220,15 @@ int lab_coro_create(struct lab_coro_hub *hub, void (*fn)(void *arg), void *arg,
 	co->fn = fn;
 	co->arg = arg;
 	co->map_bytes = CORO_STACK + page;
-	co->map = mmap(NULL, co->map_bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-	if (co->map == MAP_FAILED)
-		goto err_free;
-	if (mprotect(co->map, page, PROT_NONE))
-		goto err_unmap;
+	co->map = lab_store_take(hub->store, LAB_STORE_STACK, &co->map_bytes);
+	if (!co->map) {
+		free(co);
+		return -ENOMEM;
+	}
 	co->stack = co->map + page;
 	coro_prepare(&co->place, co, co->stack, CORO_STACK);
 	*out = co;
 	return 0;
-
-err_unmap:
-	munmap(co->map, co->map_bytes);
-err_free:
-	free(co);
-	return -ENOMEM;
 }
 
 void lab_coro_destroy(struct lab_coro *co)
@@ -245,7 +239,7 @@ void lab_coro_destroy(struct lab_coro *co)
 	/* What was on the stack left red zones, and the addresses may be mapped again. */
 	__asan_unpoison_memory_region(co->stack, CORO_STACK);
 #endif
-	munmap(co->map, co->map_bytes);
+	lab_store_give(co->hub->store, LAB_STORE_STACK, co->map, co->map_bytes);
 	free(co);
 }
 

@@ -10,14 +10,17 @@
 
 #include <stddef.h>
 
+#include "lab/store.h"
+
 struct lab_coro;
 struct lab_coro_hub;
 
-int lab_coro_hub_create(struct lab_coro_hub **out);
+/* Stacks are from the store, which may be NULL. */
+int lab_coro_hub_create(struct lab_store *store, struct lab_coro_hub **out);
 /* NULL is allowed. All of its coroutines must be gone. */
 void lab_coro_hub_destroy(struct lab_coro_hub *hub);
 
-/* The stack is a mapping of its own with a guard page below. fn must not return. -ENOMEM. */
+/* The stack has a guard page below. fn must not return. -ENOMEM. */
 int lab_coro_create(struct lab_coro_hub *hub, void (*fn)(void *arg), void *arg,
 		    struct lab_coro **out);
 /* Not the running one. What lies on its stack is forgotten. NULL is allowed. */

@@ -310,7 +310,7 @@ int lab_exec_create(struct sim *sim, const char *name, const struct lab_machine 
 	rc = set_machine(x, machine, err);
 	if (rc)
 		goto err_free;
-	if (lab_coro_hub_create(&x->hub)) {
+	if (lab_coro_hub_create(sim->store, &x->hub)) {
 		rc = ho_err_set(err, -ENOMEM, "out of memory");
 		goto err_free;
 	}

@@ -302,8 +302,8 @@ static double real_seconds(clockid_t clock)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct lab_result *out,
-	    struct ho_err *err)
+static int run(const struct lab_scenario *scenario, struct lab_store *store,
+	       struct lab_trace *trace, struct lab_result *out, struct ho_err *err)
 {
 	double wall = real_seconds(CLOCK_MONOTONIC);
 	double cpu = real_seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -314,6 +314,7 @@ int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct
 	memset(out, 0, sizeof(*out));
 	if (!stage)
 		return ho_err_set(err, -ENOMEM, "out of memory for a run");
+	stage->store = store;
 	lab_trace_pause(trace, true, 0);
 	rc = lab_stage_build(stage, scenario, NULL, trace, err);
 	if (rc < 0)
@@ -351,6 +352,18 @@ free_stage:
 	if (rc == -EPROTO)
 		ho_err_prefix(err, "%s: an invariant of the lab is broken", scenario->name);
 	return rc;
+}
+
+int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct lab_result *out,
+	    struct ho_err *err)
+{
+	return run(scenario, NULL, trace, out, err);
+}
+
+int lab_run_again(const struct lab_scenario *scenario, struct lab_store *store,
+		  struct lab_result *out, struct ho_err *err)
+{
+	return run(scenario, store, NULL, out, err);
 }
 
 double lab_cpu_busy(const struct lab_cpu_stats *cpu)

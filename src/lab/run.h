@@ -13,6 +13,7 @@
 #include "lab/exec.h"
 #include "lab/fault.h"
 #include "lab/scenario.h"
+#include "lab/store.h"
 #include "port/port.h"
 
 #define LAB_RUN_HOSTS     8
@@ -137,5 +138,9 @@ int lab_result_value(const struct lab_result *result, const char *word, double *
  */
 int lab_run(const struct lab_scenario *scenario, struct lab_trace *trace, struct lab_result *out,
 	    struct ho_err *err);
+/* The same, with memory that earlier runs left (lab/store.h): several times faster if the run is
+ * short. The result is the same. */
+int lab_run_again(const struct lab_scenario *scenario, struct lab_store *store,
+		  struct lab_result *out, struct ho_err *err);
 
 #endif

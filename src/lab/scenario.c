@@ -136,12 +136,13 @@ static int beside(struct resolver *r, const char *name, char **out)
 static int resolve_profile(struct resolver *r, struct lab_host_spec *h, unsigned i)
 {
 	char *name;
-	int rc = beside(r, h->profile_name, &name);
+	int rc;
 
+	if (h->profile)
+		return 0; /* nothing that it depends on was changed */
+	rc = beside(r, h->profile_name, &name);
 	if (rc)
 		return rc;
-	lab_profile_free(h->profile);
-	h->profile = NULL;
 	at(r, "hosts/%u/profile", i);
 	rc = lab_profile_load(name, &h->profile, r->err);
 	free(name);

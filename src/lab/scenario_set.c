@@ -216,6 +216,11 @@ static int set_workload(struct lab_workload_spec *w, const char *key, const char
 static int set_host(struct lab_host_spec *h, char **word, unsigned n, const char *value,
 		    struct ho_err *err)
 {
+	if (n < 3) {
+		/* The profile is read and put together anew. */
+		lab_profile_free(h->profile);
+		h->profile = NULL;
+	}
 	if (n == 1 && !strcmp(word[0], "profile"))
 		return replace(&h->profile_name, value, err);
 	if (n == 1 && !strcmp(word[0], "cpus"))

@@ -78,6 +78,7 @@ struct sim {
 	uint64_t digest;
 	uint64_t events; /* run so far */
 	struct sim_poke *pokes;
+	struct lab_store *store; /* of the stacks on its CPUs; NULL = each has a mapping */
 };
 
 int sim_create(struct sim **out);

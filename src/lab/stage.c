@@ -152,6 +152,12 @@ static int build_host(struct lab_stage *stage, unsigned index, struct ho_err *er
 			     err);
 	if (rc < 0)
 		return rc;
+	h->memory_bytes = pk_arena_bytes(&arena);
+	h->memory = lab_store_take(stage->store, LAB_STORE_BUFFERS, &h->memory_bytes);
+	if (!h->memory)
+		return ho_err_set(err, -ENOMEM, "%s: no memory for %u packet buffers", spec->name,
+				  arena.buffers);
+	arena.memory = h->memory;
 	return pk_arena_create(&arena, &h->arena, err);
 }
 
@@ -422,9 +428,11 @@ static int start_ports(struct lab_stage *stage, struct ho_err *err)
 int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario,
 		    const struct lab_stage_take *take, struct lab_trace *trace, struct ho_err *err)
 {
+	struct lab_store *store = stage->store;
 	int rc;
 
 	memset(stage, 0, sizeof(*stage));
+	stage->store = store;
 	stage->scenario = scenario;
 	stage->trace = trace;
 	if (take)
@@ -435,6 +443,7 @@ int lab_stage_build(struct lab_stage *stage, const struct lab_scenario *scenario
 	rc = sim_create(&stage->sim);
 	if (rc < 0)
 		return ho_err_set(err, rc, "out of memory for the event queue");
+	stage->sim->store = store;
 	for (unsigned w = 0; rc == 0 && w < scenario->wires_count; w++)
 		rc = build_wire(stage, w, err);
 	/* All hosts before the first chip, whose reset takes time: clocks that began at different
@@ -672,6 +681,8 @@ void lab_stage_free(struct lab_stage *stage)
 		lab_wire_destroy(stage->wire[w]);
 	for (unsigned h = 0; h < stage->n_hosts; h++) {
 		pk_arena_destroy(stage->host[h].arena);
+		lab_store_give(stage->store, LAB_STORE_BUFFERS, stage->host[h].memory,
+			       stage->host[h].memory_bytes);
 		rt_destroy(stage->host[h].rt);
 	}
 	sim_destroy(stage->sim);

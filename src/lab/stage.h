@@ -11,6 +11,7 @@
 #include "lab/pci.h"
 #include "lab/run.h"
 #include "lab/socket.h"
+#include "lab/store.h"
 #include "lab/wire.h"
 #include "mac/rxmode.h"
 #include "mac/txshare.h"
@@ -63,6 +64,8 @@ struct lab_stage_host {
 	unsigned index;
 	struct rt *rt;
 	struct pk_arena *arena;
+	void *memory; /* the arena's */
+	size_t memory_bytes;
 };
 
 struct lab_stage_work {
@@ -100,6 +103,7 @@ struct lab_stage {
 	const struct lab_scenario *scenario;
 	struct lab_stage_take take;
 	struct sim *sim;
+	struct lab_store *store; /* set before lab_stage_build; NULL = nothing is kept */
 	struct lab_trace *trace;
 	unsigned n_hosts, n_wires, n_chips, n_work;
 	struct lab_stage_host host[LAB_RUN_HOSTS];
@@ -110,9 +114,9 @@ struct lab_stage {
 };
 
 /* Adds to a port's drops what only the lab can see: frames lost on a dead link, or in a chip that
- * was reset or not yet started. Frames that a reset gave up in the ring, but that had left the chip,
- * are taken off: they are not lost. A chip that cuts frames into segments sends more than it was
- * given, so there the second kind stays. */
+ * was reset or not yet started. Frames that a reset gave up in the ring, but that had left the
+ * chip, are taken off: they are not lost. A chip that cuts frames into segments sends more than it
+ * was given, so there the second kind stays. */
 void lab_stage_tx_losses(const struct lab_stage_chip *c, uint64_t *drops);
 void lab_stage_rx_losses(const struct lab_stage_chip *c, uint64_t *drops);
 

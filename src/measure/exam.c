@@ -74,6 +74,7 @@ static int cell_of(const struct ms_exam_case *c, const struct ms_choice *choice)
 /* --- tune ----------------------------------------------------------------------------------- */
 
 struct bench {
+	struct ms_exam_ground *ground;
 	const struct ms_exam_case *c;
 	const struct ms_exam_truth *truth;
 	struct ms_choice now;
@@ -83,7 +84,7 @@ struct bench {
 static int bench_run(void *ctx, const struct ms_choice *choice, unsigned repeat,
 		     struct ms_tune_run *out, struct ho_err *err)
 {
-	const struct bench *b = ctx;
+	struct bench *b = ctx;
 	struct ms_exam_case again = *b->c;
 	int cell = cell_of(b->c, choice);
 
@@ -100,15 +101,15 @@ static int bench_run(void *ctx, const struct ms_choice *choice, unsigned repeat,
 	if (!repeat)
 		return 0;
 	again.seed += repeat;
-	return ms_exam_run(&again, cell < 0 ? &again.set : &again.cell[cell], &out->rate, NULL,
-			   err);
+	return ms_exam_run(b->ground, &again, cell < 0 ? &again.set : &again.cell[cell], &out->rate,
+			   NULL, err);
 }
 
-static int examine_tune(const struct ms_exam_case *c, const struct ms_exam_truth *truth,
-			const struct ms_choices *choices, struct ms_exam_outcome *out,
-			struct ho_err *err)
+static int examine_tune(struct ms_exam_ground *g, const struct ms_exam_case *c,
+			const struct ms_exam_truth *truth, const struct ms_choices *choices,
+			struct ms_exam_outcome *out, struct ho_err *err)
 {
-	struct bench bench = { .c = c, .truth = truth, .now = choice_of(&c->set) };
+	struct bench bench = { .ground = g, .c = c, .truth = truth, .now = choice_of(&c->set) };
 	struct ms_tune_target target = {
 		.ctx = &bench, .run = bench_run, .choices = choices, .now = bench.now
 	};
@@ -162,7 +163,8 @@ static void weigh(const struct ms_exam_truth *truth, struct ms_exam_outcome *out
 	}
 }
 
-int ms_exam_one(uint64_t seed, unsigned number, struct ms_exam_outcome *out, struct ho_err *err)
+int ms_exam_one(struct ms_exam_ground *g, uint64_t seed, unsigned number,
+		struct ms_exam_outcome *out, struct ho_err *err)
 {
 	struct ms_exam_case *c = calloc(1, sizeof(*c));
 	struct ms_exam_truth *truth = calloc(1, sizeof(*truth));
@@ -175,15 +177,17 @@ int ms_exam_one(uint64_t seed, unsigned number, struct ms_exam_outcome *out, str
 		for (; choices->n < c->cells; choices->n++)
 			choices->choice[choices->n] = choice_of(&c->cell[choices->n]);
 		out->c = *c;
-		rc = ms_exam_truth(c, truth, err);
+		rc = ms_exam_ground(g, c, err);
 	}
+	if (rc == 0)
+		rc = ms_exam_truth(g, c, truth, err);
 	if (rc == 0) {
 		out->objective = truth->objective;
 		out->best = fmax(truth->cell[truth->best], truth->objective);
 		out->best_set = c->cell[truth->best];
 		weigh(truth, out);
 		examine_explain(c, truth, choices, out);
-		rc = examine_tune(c, truth, choices, out, err);
+		rc = examine_tune(g, c, truth, choices, out, err);
 	}
 	free(choices);
 	free(truth);
@@ -195,9 +199,9 @@ int ms_exam_one(uint64_t seed, unsigned number, struct ms_exam_outcome *out, str
 
 static int work(void *ctx, unsigned i, void *result, struct ho_err *err)
 {
-	const struct ms_exam *e = ctx;
+	struct ms_exam *e = ctx;
 
-	return ms_exam_one(e->seed, e->first + i, result, err);
+	return ms_exam_one(&e->ground, e->seed, e->first + i, result, err);
 }
 
 static int result(void *ctx, unsigned i, const void *data, struct ho_err *err)
@@ -280,6 +284,7 @@ int ms_exam(struct ms_exam *e, struct ho_err *err)
 
 void ms_exam_fini(struct ms_exam *e)
 {
+	ms_exam_ground_fini(&e->ground);
 	free(e->outcome);
 	e->outcome = NULL;
 }

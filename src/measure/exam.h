@@ -88,12 +88,29 @@ enum ms_lever {
 };
 extern const char *const ms_lever_names[MS_LEVERS];
 
-/* The case with other settings, as a scenario. factor: times of the lever's resource (0 = none). */
+/* What the runs of cases share, so that each is cheap: the scenario of one case, of which only the
+ * settings change; the profile; memory. What comes out is the same as if each run was alone. */
+struct ms_exam_ground {
+	const struct ms_exam_case *c; /* whose scenario it is; NULL = none yet */
+	struct lab_scenario *scenario;
+	struct lab_profile *profile;
+	struct lab_store *store;
+};
+
+/* All zero before; *c is the case that most runs are of, and must stay as it is. To be called again
+ * for the next one. */
+int ms_exam_ground(struct ms_exam_ground *ground, const struct ms_exam_case *c, struct ho_err *err);
+void ms_exam_ground_fini(struct ms_exam_ground *ground);
+
+/* The case with these settings, as a scenario. */
 int ms_exam_scenario(const struct ms_exam_case *c, const struct ms_exam_set *set,
-		     struct lab_scenario **out, struct ho_err *err);
-/* Runs it: the objective, and what the dut shows (ev may be NULL). */
-int ms_exam_run(const struct ms_exam_case *c, const struct ms_exam_set *set, double *objective,
-		struct ms_evidence *ev, struct ho_err *err);
+		     const struct lab_profile *profile, struct lab_scenario **out,
+		     struct ho_err *err);
+/* Runs it: the objective, and what the dut shows (ev may be NULL). If c is the ground's own case,
+ * its scenario is used, else one is made. */
+int ms_exam_run(struct ms_exam_ground *ground, const struct ms_exam_case *c,
+		const struct ms_exam_set *set, double *objective, struct ms_evidence *ev,
+		struct ho_err *err);
 
 /* The truth of a case. */
 struct ms_exam_truth {
@@ -104,7 +121,8 @@ struct ms_exam_truth {
 	struct ms_evidence evidence; /* of the case as it is */
 };
 
-int ms_exam_truth(const struct ms_exam_case *c, struct ms_exam_truth *out, struct ho_err *err);
+int ms_exam_truth(struct ms_exam_ground *ground, const struct ms_exam_case *c,
+		  struct ms_exam_truth *out, struct ho_err *err);
 
 /* --- the examination (exam.c) --------------------------------------------------------------- */
 
@@ -131,6 +149,7 @@ struct ms_exam {
 	void (*progress)(void *ctx, unsigned done, unsigned cases);
 	void *ctx;
 	/* the result */
+	struct ms_exam_ground ground;    /* a worker's own */
 	struct ms_exam_outcome *outcome; /* of each; freed by ms_exam_fini */
 	double explain_right, advice_reaches_90, tune_reaches_98; /* shares of the cases */
 	double tune_median_ratio, tune_median_runs;
@@ -144,6 +163,7 @@ int ms_exam(struct ms_exam *exam, struct ho_err *err);
 void ms_exam_fini(struct ms_exam *exam);
 
 /* One case, with its truth; for tests of cases that were once wrong. */
-int ms_exam_one(uint64_t seed, unsigned number, struct ms_exam_outcome *out, struct ho_err *err);
+int ms_exam_one(struct ms_exam_ground *ground, uint64_t seed, unsigned number,
+		struct ms_exam_outcome *out, struct ho_err *err);
 
 #endif

@@ -228,6 +228,7 @@ static const char *mode_name(enum lab_rx_mode mode)
 	return lab_rx_mode_name(mode);
 }
 
+/* "0,1" */
 static void put_irq_cpus(struct text *t, const struct ms_exam_case *c, enum ms_place place)
 {
 	unsigned first = place == MS_PLACE_AWAY ? c->apps : 0;
@@ -235,10 +236,8 @@ static void put_irq_cpus(struct text *t, const struct ms_exam_case *c, enum ms_p
 
 	if (place == MS_PLACE_ZERO)
 		n = 1;
-	put(t, "irq-cpus: [");
 	for (unsigned i = 0; i < n; i++)
-		put(t, "%s%u", i ? ", " : "", first + i);
-	put(t, "]");
+		put(t, "%s%u", i ? "," : "", first + i);
 }
 
 static void put_dut_work(struct text *t, const struct ms_exam_case *c)
@@ -278,10 +277,12 @@ static void put_dut(struct text *t, const struct lab_profile *p, const struct ms
 {
 	put(t, "  - name: dut\n    profile: " PROFILE "\n    cpus: %u\n", c->cpus);
 	put_constants(t, p, c, c->slow, true);
-	put(t, "    chips:\n      - {name: eth0, model: \"82599\", rx-mode: %s, queues: %u, ",
+	put(t,
+	    "    chips:\n      - {name: eth0, model: \"82599\", rx-mode: %s, queues: %u, irq-cpus: "
+	    "[",
 	    mode_name(s->mode), c->queues);
 	put_irq_cpus(t, c, s->place);
-	put(t, ", params: {tx: %u, rx: %u, rx-usecs: %u}}\n", sends(c) ? s->ring : 1024,
+	put(t, "], params: {tx: %u, rx: %u, rx-usecs: %u}}\n", sends(c) ? s->ring : 1024,
 	    sends(c) ? 64 : s->ring, s->usecs);
 	if (c->apps)
 		put_dut_work(t, c);
@@ -320,33 +321,96 @@ static void put_peer(struct text *t, const struct lab_profile *p, const struct m
 	}
 }
 
+/* A multiple of the cells' intervals, so that what comes in rounds is counted whole; and long
+ * enough that one round more or less is no gain: with few outstanding, there are few. */
+static double interval_us(const struct ms_exam_case *c, const struct ms_exam_set *set)
+{
+	if (answers(c))
+		return c->outstanding <= 4 ? 6 * 3072 : 3072;
+	return set->usecs == 1 ? 17 * 124.928 : 2150.4;
+}
+
+static unsigned warmup_us(const struct ms_exam_set *set)
+{
+	return set->usecs == 1 ? 3000 : 1000;
+}
+
 int ms_exam_scenario(const struct ms_exam_case *c, const struct ms_exam_set *set,
-		     struct lab_scenario **out, struct ho_err *err)
+		     const struct lab_profile *p, struct lab_scenario **out, struct ho_err *err)
 {
 	char buf[8192];
 	struct text t = { buf, sizeof(buf) };
-	struct lab_profile *p;
-	/* A multiple of the cells' intervals, so that what comes in rounds is counted whole; and
-	 * long enough that one round more or less is no gain: with few outstanding, there are few.
-	 */
-	double us = answers(c)        ? c->outstanding <= 4 ? 6 * 3072 : 3072
-		    : set->usecs == 1 ? 17 * 124.928
-				      : 2150.4;
-	int rc = lab_profile_load(PROFILE, &p, err);
 
-	if (rc < 0)
-		return rc;
 	put(&t, "name: case-%u\ntitle: case %u of the examination\nseed: %llu\n", c->number,
 	    c->number, (unsigned long long)c->seed);
-	put(&t, "warmup: %uus\nduration: %.0fns\nhosts:\n", set->usecs == 1 ? 3000 : 1000,
-	    us * 1000);
+	put(&t, "warmup: %uus\nduration: %.0fns\nhosts:\n", warmup_us(set),
+	    interval_us(c, set) * 1000);
 	put_dut(&t, p, c, set);
 	if (!sends(c))
 		put_peer(&t, p, c);
 	put(&t, "wires:\n  - {name: cable, from: dut.eth0, %srate: %.0fmbps, propagation: 25ns}\n",
 	    sends(c) ? "" : "to: peer.eth0, ", c->wire_gbps * 1000);
-	lab_profile_free(p);
 	return lab_scenario_parse("examination", buf, strlen(buf), out, err);
+}
+
+/* --- many runs of a case -------------------------------------------------------------------- */
+
+static int vary(struct lab_scenario *s, const char *path, struct ho_err *err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static int vary(struct lab_scenario *s, const char *path, struct ho_err *err, const char *fmt, ...)
+{
+	char value[64];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	return lab_scenario_set(s, path, value, err);
+}
+
+/* What put_dut and ms_exam_scenario make of the settings. */
+static int vary_set(struct lab_scenario *s, const struct ms_exam_case *c,
+		    const struct ms_exam_set *set, struct ho_err *err)
+{
+	char cpus[64] = "";
+	struct text t = { cpus, sizeof(cpus) };
+	int rc;
+
+	put_irq_cpus(&t, c, set->place);
+	rc = vary(s, "hosts.dut.chips.eth0.irq-cpus", err, "%s", cpus);
+	if (rc == 0)
+		rc = vary(s, "hosts.dut.chips.eth0.rx-mode", err, "%s", mode_name(set->mode));
+	if (rc == 0)
+		rc = vary(s, "hosts.dut.chips.eth0.rx-usecs", err, "%u", set->usecs);
+	if (rc == 0)
+		rc = vary(s, sends(c) ? "hosts.dut.chips.eth0.tx" : "hosts.dut.chips.eth0.rx", err,
+			  "%u", set->ring);
+	if (rc == 0)
+		rc = vary(s, "warmup", err, "%uus", warmup_us(set));
+	if (rc == 0)
+		rc = vary(s, "duration", err, "%.0fns", interval_us(c, set) * 1000);
+	return rc;
+}
+
+int ms_exam_ground(struct ms_exam_ground *g, const struct ms_exam_case *c, struct ho_err *err)
+{
+	int rc = g->profile ? 0 : lab_profile_load(PROFILE, &g->profile, err);
+
+	lab_scenario_free(g->scenario);
+	g->scenario = NULL;
+	g->c = c;
+	if (rc == 0 && !g->store && lab_store_create(&g->store) < 0)
+		rc = ho_err_set(err, -ENOMEM, "out of memory for runs");
+	return rc < 0 ? rc : ms_exam_scenario(c, &c->set, g->profile, &g->scenario, err);
+}
+
+void ms_exam_ground_fini(struct ms_exam_ground *g)
+{
+	lab_scenario_free(g->scenario);
+	lab_profile_free(g->profile);
+	lab_store_destroy(g->store);
+	memset(g, 0, sizeof(*g));
 }
 
 /* --- running it ----------------------------------------------------------------------------- */
@@ -400,16 +464,18 @@ static double objective(const struct ms_exam_case *c, const struct lab_result *r
 	}
 }
 
-int ms_exam_run(const struct ms_exam_case *c, const struct ms_exam_set *set, double *value,
-		struct ms_evidence *ev, struct ho_err *err)
+int ms_exam_run(struct ms_exam_ground *g, const struct ms_exam_case *c,
+		const struct ms_exam_set *set, double *value, struct ms_evidence *ev,
+		struct ho_err *err)
 {
 	struct lab_result *r = malloc(sizeof(*r));
-	struct lab_scenario *s = NULL;
-	int rc = r ? ms_exam_scenario(c, set, &s, err)
-		   : ho_err_set(err, -ENOMEM, "out of memory for a run");
+	struct lab_scenario *s = c == g->c ? g->scenario : NULL;
+	int rc = r ? 0 : ho_err_set(err, -ENOMEM, "out of memory for a run");
 
 	if (rc == 0)
-		rc = lab_run(s, NULL, r, err);
+		rc = s ? vary_set(s, c, set, err) : ms_exam_scenario(c, set, g->profile, &s, err);
+	if (rc == 0)
+		rc = lab_run_again(s, g->store, r, err);
 	if (rc == 0) {
 		*value = objective(c, r);
 		if (ev)
@@ -417,7 +483,8 @@ int ms_exam_run(const struct ms_exam_case *c, const struct ms_exam_set *set, dou
 	} else {
 		ho_err_prefix(err, "case %u (%s)", c->number, ms_exam_load_names[c->load]);
 	}
-	lab_scenario_free(s);
+	if (s != g->scenario)
+		lab_scenario_free(s);
 	free(r);
 	return rc;
 }

@@ -78,16 +78,17 @@ static bool lever_of(const struct ms_exam_set *a, const struct ms_exam_set *b, e
 	return true;
 }
 
-int ms_exam_truth(const struct ms_exam_case *c, struct ms_exam_truth *out, struct ho_err *err)
+int ms_exam_truth(struct ms_exam_ground *g, const struct ms_exam_case *c, struct ms_exam_truth *out,
+		  struct ho_err *err)
 {
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = ms_exam_run(c, &c->set, &out->objective, &out->evidence, err);
+	rc = ms_exam_run(g, c, &c->set, &out->objective, &out->evidence, err);
 	for (unsigned i = 0; rc == 0 && i < c->cells; i++) {
 		enum ms_lever lever;
 
-		rc = ms_exam_run(c, &c->cell[i], &out->cell[i], NULL, err);
+		rc = ms_exam_run(g, c, &c->cell[i], &out->cell[i], NULL, err);
 		if (rc < 0)
 			return rc;
 		if (out->cell[i] > out->cell[out->best])
@@ -108,7 +109,7 @@ int ms_exam_truth(const struct ms_exam_case *c, struct ms_exam_truth *out, struc
 		struct ms_exam_case changed = *c;
 
 		if (relax(&changed, (enum ms_lever)l))
-			rc = ms_exam_run(&changed, &changed.set, &out->lever[l], NULL, err);
+			rc = ms_exam_run(g, &changed, &changed.set, &out->lever[l], NULL, err);
 	}
 	return rc;
 }

@@ -104,10 +104,24 @@ fail:
 	return NULL;
 }
 
+static uint32_t buffers_of(const struct pk_arena_config *config)
+{
+	return config && config->buffers ? config->buffers : DEFAULT_BUFFERS;
+}
+
+static uint32_t stride_of(const struct pk_arena_config *config)
+{
+	return config && config->stride_bytes ? config->stride_bytes : PK_STRIDE_BYTES;
+}
+
+size_t pk_arena_bytes(const struct pk_arena_config *config)
+{
+	return HO_ALIGN_UP((size_t)buffers_of(config) * stride_of(config), HUGE_PAGE_BYTES);
+}
+
 int pk_arena_create(const struct pk_arena_config *config, struct pk_arena **out, struct ho_err *err)
 {
-	uint32_t buffers = config && config->buffers ? config->buffers : DEFAULT_BUFFERS;
-	uint32_t stride = config && config->stride_bytes ? config->stride_bytes : PK_STRIDE_BYTES;
+	uint32_t buffers = buffers_of(config), stride = stride_of(config);
 	struct pk_arena *arena;
 	struct pk_pool *pool;
 	int rc = -ENOMEM;
@@ -135,10 +149,11 @@ int pk_arena_create(const struct pk_arena_config *config, struct pk_arena **out,
 	arena->pool = pool;
 	arena->stride_bytes = stride;
 	arena->buffers = buffers;
-	arena->size_bytes = HO_ALIGN_UP((size_t)buffers * stride, HUGE_PAGE_BYTES);
+	arena->size_bytes = pk_arena_bytes(config);
 	arena->memfd = -1;
 	if (config && config->sparse) {
-		arena->base = map_sparse(arena->size_bytes);
+		arena->lent = config->memory != NULL;
+		arena->base = arena->lent ? config->memory : map_sparse(arena->size_bytes);
 	} else if (!config || !config->no_huge) {
 		arena->base = map_memfd(arena->size_bytes, true, &arena->memfd);
 		arena->huge = arena->base != NULL;
@@ -182,7 +197,8 @@ void pk_arena_destroy(struct pk_arena *arena)
 {
 	if (!arena)
 		return;
-	munmap(arena->base, arena->size_bytes);
+	if (!arena->lent)
+		munmap(arena->base, arena->size_bytes);
 	if (arena->memfd >= 0)
 		close(arena->memfd);
 	pthread_mutex_destroy(&arena->pool->lock);

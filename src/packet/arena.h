@@ -37,11 +37,14 @@ struct pk_arena_config {
 	uint32_t stride_bytes; /* 0 = PK_STRIDE_BYTES; an odd multiple of 64 */
 	bool no_huge;          /* do not even try huge pages */
 	bool sparse;           /* pages come when they are touched: for the lab, where a ring is
-	                          often far larger than what a run needs. No other process can
-	                          map it: there is no memfd */
+				  often far larger than what a run needs. No other process can
+				  map it: there is no memfd */
+	void *memory; /* sparse: these pk_arena_bytes() of the caller's, who also frees them, rather
+		       than a mapping of its own. NULL = a mapping */
 };
 
 struct pk_arena {
+	bool lent;             /* the memory is the caller's */
 	uint8_t *base;         /* of buffer 0 */
 	uint32_t stride_bytes; /* from one buffer to the next */
 	uint32_t buffers;      /* in all */
@@ -58,6 +61,9 @@ struct pk_arena {
  */
 int pk_arena_create(const struct pk_arena_config *config, struct pk_arena **out,
 		    struct ho_err *err);
+
+/* The length of the mapping that pk_arena_create would make. */
+size_t pk_arena_bytes(const struct pk_arena_config *config);
 
 /* NULL is allowed. */
 void pk_arena_destroy(struct pk_arena *arena);
