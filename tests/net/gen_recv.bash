@@ -21,7 +21,7 @@ recv_start() {
 	rm -f "$tmp"/*.json "$tmp"/*.err
 	ip netns exec "$B" timeout -k 5 400 "$holdoff" recv "$@" -j >"$tmp/recv.json" 2>"$tmp/recv.err" &
 	receiver=$!
-	until_true 10 receiving && until_true 10 has_tasks $receiver 2 ||
+	until_true 60 receiving && until_true 60 has_tasks $receiver 2 ||
 		fail "the receiver does not start"
 }
 
@@ -31,9 +31,14 @@ recv_end() {
 	wait $receiver || fail "recv ends with status $?"
 }
 
-# gen ARGS...: in A.
+# The CPUs that we may use, as gen takes them.
+cpus=$(taskset -cp $$ | sed 's/.*: //' | tr , '\n' |
+	awk -F - '{ for (i = $1; i <= $NF; i++) printf "%s%d", n++ ? "," : "", i }')
+
+# gen ARGS...: in A. Each sender stays on a CPU: the kernel has a queue for each CPU between links that
+# have no program (packet:, mode=generic), and keeps the order of frames of one only.
 gen() {
-	in_a timeout -k 5 400 "$holdoff" gen "$@" -j >"$tmp/gen.json" 2>"$tmp/gen.err" ||
+	in_a timeout -k 5 400 "$holdoff" gen "$@" --cpu "$cpus" -j >"$tmp/gen.json" 2>"$tmp/gen.err" ||
 		fail "gen ends with status $?"
 }
 

@@ -58,7 +58,8 @@ check() {
 }
 
 # until_true SECONDS COMMAND...: the command is run anew each time; words that are to be expanded anew
-# too belong into a function.
+# too belong into a function. SECONDS only bounds what has failed: a busy machine may need a minute for
+# what takes a millisecond elsewhere.
 until_true() {
 	local end=$((SECONDS + $1))
 	shift
@@ -77,8 +78,48 @@ has_tasks() { [ "$(ls "/proc/$(process_of "$1")/task" 2>/dev/null | wc -l)" -ge 
 # has_ended PID
 has_ended() { ! kill -0 "$1" 2>/dev/null; }
 
-# has_carrier NAMESPACE INTERFACE
-has_carrier() { ip -n "$1" link show "$2" 2>/dev/null | grep -q LOWER_UP; }
+# has_carrier NAMESPACE INTERFACE: the link is there and carries frames. The kernel gives an interface
+# whose peer comes up later its queue some time after its carrier, and drops all until then.
+has_carrier() {
+	local says
+	says=$(ip -n "$1" link show "$2" 2>/dev/null) && [[ $says == *LOWER_UP* && $says != *qdisc\ noop* ]]
+}
+
+# statistic NAMESPACE INTERFACE NAME: a counter of the kernel's, say tx_packets; 0 if it is not there.
+statistic() { ip netns exec "$1" cat "/sys/class/net/$2/statistics/$3" 2>/dev/null || echo 0; }
+
+# more_than NAMESPACE INTERFACE NAME N: that counter is above N.
+more_than() { [ "$(statistic "$1" "$2" "$3")" -gt "$4" ]; }
+
+# cpu_ms PID: what the threads of the process have run for; in milliseconds.
+cpu_ms() { cat "/proc/$(process_of "$1")"/task/*/schedstat 2>/dev/null | awk '{ n += $1 } END { print int(n / 1e6) }'; }
+
+# has_run PID MS: its threads have run for as long, in all.
+has_run() { [ "$(cpu_ms "$1")" -ge "$2" ]; }
+
+# waited_ms PID...: for how long the threads of these processes, and the kernel's that take frames from
+# links when there are many, were ready to run and had no CPU; in milliseconds, and with what a
+# hypervisor took from the CPUs. What was lost meanwhile was lost for want of a CPU.
+waited_ms() {
+	local pid
+	{
+		for pid in "$@"; do cat "/proc/$(process_of "$pid")"/task/*/schedstat; done
+		for pid in $(pgrep '^ksoftirqd/'); do cat "/proc/$pid/schedstat"; done
+		awk -v hz="$(getconf CLK_TCK)" '/^cpu / { print 0, $9 / hz * 1e9 }' /proc/stat
+	} 2>/dev/null | awk '{ n += $2 } END { print int(n / 1e6) }'
+}
+
+# pings NAMESPACE TO N FILE OPTIONS...: echo requests until there are N answers, for a minute at most;
+# fails if there are not. $lost: how many of the requests before the last one that was answered were
+# not. (That ping waits for no answer after the last request cannot be told from a loss.)
+pings() {
+	local status
+	ip netns exec "$1" ping -n -c "$3" -w 60 "${@:5}" "$2" >"$4" 2>&1
+	status=$?
+	lost=$(sed -n 's/.*bytes from.*icmp_seq=\([0-9]*\).*/\1/p' "$4" | sort -un |
+		awk '{ n++; last = $1 } END { print last - n }')
+	return $status
+}
 
 # veth NAMESPACE INTERFACE NAMESPACE INTERFACE QUEUES [MTU]: a new pair, up.
 veth() {
@@ -89,5 +130,5 @@ veth() {
 		ip netns exec "$3" ethtool -L "$4" rx "$5" tx "$5" || exit 1
 	ip -n "$1" link set "$2" mtu "${6:-1500}" up
 	ip -n "$3" link set "$4" mtu "${6:-1500}" up
-	until_true 5 has_carrier "$1" "$2" && until_true 5 has_carrier "$3" "$4"
+	until_true 60 has_carrier "$1" "$2" && until_true 60 has_carrier "$3" "$4" || exit 1
 }
