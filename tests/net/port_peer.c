@@ -8,8 +8,10 @@
  *   port_peer patch PORT PORT [...]        moves frames both ways until SIGTERM
  *
  *   queues=1 count=1000 size=60 gap=0 (ns between bursts) burst=64 seconds=60 idle=2000 (ms without
- *   a frame after which rx ends) wait=yes (rx sleeps when idle) vlan=TCI dst=MAC filter=EXPR ring=N
- *   verify=no (rx: any frame counts) csum=partial (tx: leave the UDP checksum to the port)
+ *   a frame after which rx ends; with wait_for_end=yes only after SIGUSR1, which tells that nothing
+ *   more is sent: a sender may come to a halt on a busy machine) wait=yes (rx sleeps when idle)
+ *   vlan=TCI dst=MAC filter=EXPR ring=N verify=no (rx: any frame counts) csum=partial (tx: leave
+ *   the UDP checksum to the port)
  *
  * Prints "ready" when started and a line "key=value ..." for each port at the end. Exit status 2
  * when packets are unaccounted for, buffers are missing or the port reports a late error.
@@ -28,9 +30,9 @@
 #define DRAIN_NS       2000000000u
 #define FRAME_SIZE_MAX PK_FRAME_MAX_BYTES
 
-static const char *const keys[] = { "queues", "count", "size",  "gap", "burst",  "seconds",
-				    "idle",   "wait",  "vlan",  "dst", "filter", "ring",
-				    "verify", "csum",  "force", NULL };
+static const char *const keys[] = { "queues", "count", "size",  "gap",          "burst",  "seconds",
+				    "idle",   "wait",  "vlan",  "dst",          "filter", "ring",
+				    "verify", "csum",  "force", "wait_for_end", NULL };
 static int args;
 static char **arg;
 
@@ -57,6 +59,13 @@ static struct pk_cache *cache;
 static void on_signal(int sig)
 {
 	rt_stop(rt);
+}
+
+static volatile sig_atomic_t all_sent;
+
+static void on_all_sent(int sig)
+{
+	all_sent = 1;
 }
 
 static void die(const struct ho_err *err)
@@ -276,6 +285,7 @@ static int run_rx(const char *spec)
 	uint64_t first = 0, last, started = rt_now_ns(rt), all = 0;
 	bool wait = !strcmp(option("wait", "yes"), "yes") && port->ops->rx_event, ended = false;
 	bool verify = !strcmp(option("verify", "yes"), "yes");
+	bool wait_for_end = !strcmp(option("wait_for_end", "no"), "yes"), told = false;
 	int bad;
 
 	seen.map = calloc(seen.count / 8 + 1, 1);
@@ -306,7 +316,11 @@ static int run_rx(const char *spec)
 			first = first ? first : last;
 			continue;
 		}
-		if ((first && rt_now_ns(rt) - last > idle) ||
+		if (all_sent && !told) {
+			told = true;
+			last = rt_now_ns(rt);
+		}
+		if (((wait_for_end ? told : first) && rt_now_ns(rt) - last > idle) ||
 		    rt_now_ns(rt) - started > seconds * 1000000000u)
 			break;
 		if (wait) {
@@ -427,6 +441,7 @@ int main(int argc, char **argv)
 		die(&err);
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
+	signal(SIGUSR1, on_all_sent);
 	signal(SIGPIPE, SIG_IGN);
 	if (!strcmp(argv[1], "tx"))
 		bad = run_tx(argv[2]);

@@ -25,9 +25,16 @@ start() {
 	local ns=$1 out=$tmp/$2.out
 	shift 2
 	: >"$out"
-	ip netns exec "$ns" timeout 100 "$peer" "$@" >"$out" 2>&1 &
+	ip netns exec "$ns" timeout 300 "$peer" "$@" >"$out" 2>&1 &
 	pid=$!
-	until_true 10 grep -q ready "$out" || fail "does not start: $*"
+	until_true 60 grep -q ready "$out" || fail "does not start: $*"
+}
+# Options of rx: it does not take a sender that comes to a halt for one that has ended.
+patient="wait_for_end=yes seconds=290"
+# end_rx: all was sent; it ends when nothing more comes.
+end_rx() {
+	pkill -USR1 -P $rx
+	wait $rx
 }
 
 add_namespaces $A $B $C || skip "cannot make namespaces"
@@ -52,28 +59,28 @@ balanced() {
 	[ $(($(value frames "$tmp/rx.out") + drops)) = "$1" ] ||
 		fail "$2: $1 offered, $(value frames "$tmp/rx.out") received, $drops dropped"
 	[ "$(value bad_csum "$tmp/rx.out")" = 0 ] || fail "$2: wrong checksums"
-	[ "$(value frames "$tmp/rx.out")" -gt $(($1 / 4)) ] || fail "$2: hardly a frame arrived"
+	[ "$(value frames "$tmp/rx.out")" -gt $(($1 / 200)) ] || fail "$2: hardly a frame arrived"
 }
 
 # 1. Conservation, from the stack's side to us and back, one queue and three.
 for offload in yes no; do
 	for queues in 1 3; do
 		count=$((queues == 1 ? 1000000 : 200000))
-		start $C rx rx tap:t0,offload=$offload count=$count queues=$queues
+		start $C rx rx tap:t0,offload=$offload count=$count queues=$queues $patient
 		rx=$pid
 		inC timeout 100 "$peer" tx packet:t0 count=$count >"$tmp/tx.out" 2>&1 || fail "tx"
-		wait $rx || fail "rx: exit status $?"
+		end_rx || fail "rx: exit status $?"
 		balanced $count "to tap, offload=$offload, $queues queues"
 	done
 	# The sender makes the interface; it must last until the receiver is there: slowly at first.
 	inC ip tuntap add t0 mode tap
 	inC ip link set t0 up
-	start $C rx rx packet:t0 count=1000000 filter="$filter"
+	start $C rx rx packet:t0 count=1000000 filter="$filter" $patient
 	rx=$pid
 	inC ip link set t0 down
 	inC timeout 100 "$peer" tx tap:t0,offload=$offload count=1000000 csum=partial >"$tmp/tx.out" 2>&1 ||
 		fail "tx"
-	wait $rx || fail "rx: exit status $?"
+	end_rx || fail "rx: exit status $?"
 	balanced 1000000 "from tap, offload=$offload"
 	inC ip link del t0
 done
@@ -90,7 +97,7 @@ inC ip link show t0 >/dev/null 2>&1 && fail "the interface stays behind"
 start $C rx rx tap:t0 count=1
 kill -9 "$(pgrep -P $pid)"; wait $pid 2>/dev/null
 gone() { ! inC ip link show t0 >/dev/null 2>&1; }
-until_true 5 gone || fail "the interface stays behind after kill -9"
+until_true 60 gone || fail "the interface stays behind after kill -9"
 inC ip tuntap add t0 mode tap multi_queue
 inC ip link set t0 address 02:00:00:00:01:01 mtu 1400
 for queues in 1 2; do
@@ -137,20 +144,22 @@ inC ip link show t0 >/dev/null 2>&1 && fail "a refused port left an interface"
 echo "refusals: clear"
 
 # 4. Down and up in the middle; removed under us.
-ip netns exec $C timeout 100 "$peer" tx tap:t0 count=200000 gap=200000 >"$tmp/tx.out" 2>&1 &
-pid=$!
-until_true 10 grep -q ready "$tmp/tx.out" || fail "tx does not start"
+start $C tx tx tap:t0 count=100000000 gap=200000 seconds=290
 inC ip link set t0 down
-sleep 0.2
+# Whatever a busy machine makes of it: the sender has had a CPU for 50 ms, some hundred bursts.
+until_true 60 has_run $pid $(($(cpu_ms $pid) + 50)) || fail "the sender does not run"
+before=$(statistic $C t0 rx_packets)
 inC ip link set t0 up
+until_true 60 more_than $C t0 rx_packets $((before + 1000)) || fail "it does not go on"
+kill $pid
 wait $pid || fail "down and up: exit status $?"
 [ "$(value tx_link_down "$tmp/tx.out")" -gt 0 ] || fail "no tx_link_down"
-[ $(($(value tx_link_down "$tmp/tx.out") + $(value tx "$tmp/tx.out"))) = 200000 ] ||
+[ $(($(value tx_link_down "$tmp/tx.out") + $(value tx "$tmp/tx.out"))) = "$(value accepted "$tmp/tx.out")" ] ||
 	fail "down and up: not balanced"
-[ "$(value tx "$tmp/tx.out")" -gt 50000 ] || fail "it does not go on"
 start $C rx rx tap:t0 count=1000
 inC ip link set t0 down
 inC ip link set t0 up
+until_true 60 has_carrier $C t0 || fail "the tap has no carrier"
 inC "$peer" tx packet:t0 count=1000 gap=1000000 >"$tmp/tx.out" 2>&1
 wait $pid || fail "nothing received after down and up: exit status $?"
 start $C rx rx tap:t0 count=1000
@@ -171,26 +180,30 @@ for offload in yes no; do
 		ip -n "$2" addr add 10.1.0.$3/24 dev "$1"
 		ip -n "$2" link set "$1" up
 	done
-	ip netns exec $A ping -q -c 5 -i 0.05 -W 2 -s 1400 10.1.0.2 >"$tmp/ping.out" 2>&1 ||
+	ip netns exec $A ping -q -c 5 -i 0.05 -W 20 -s 1400 10.1.0.2 >"$tmp/ping.out" 2>&1 ||
 		fail "ping does not pass, offload=$offload"
-	ip netns exec $A ping -q -c 5 -i 0.05 -W 2 -s 9000 10.1.0.2 >"$tmp/ping.out" 2>&1 ||
+	ip netns exec $A ping -q -c 5 -i 0.05 -W 20 -s 9000 10.1.0.2 >"$tmp/ping.out" 2>&1 ||
 		fail "fragments do not pass, offload=$offload"
-	ip netns exec $B tcpdump -i t1 -nn -c 2000 -w "$tmp/tcp.pcap" tcp 2>"$tmp/tcpdump.out" &
+	ip netns exec $B tcpdump -i t1 -nn -s 128 -w "$tmp/tcp.pcap" tcp 2>"$tmp/tcpdump.out" &
 	dump=$!
-	until_true 10 grep -q 'listening on' "$tmp/tcpdump.out" || fail "tcpdump does not listen"
+	until_true 60 grep -q 'listening on' "$tmp/tcpdump.out" || fail "tcpdump does not listen"
 	ip netns exec $B iperf3 -s -1 >"$tmp/server.out" 2>&1 &
 	server=$!
 	listening() { ip netns exec $B ss -Hltn | grep -q ':5201'; }
-	until_true 10 listening || fail "iperf3 does not listen"
-	ip netns exec $A timeout 30 iperf3 -c 10.1.0.2 -t 2 >"$tmp/iperf.out" 2>&1 ||
+	until_true 60 listening || fail "iperf3 does not listen"
+	ip netns exec $A timeout 100 iperf3 -c 10.1.0.2 -t 2 >"$tmp/iperf.out" 2>&1 ||
 		fail "iperf3 fails, offload=$offload"
-	wait $server $dump
+	wait $server
+	kill $dump
+	wait $dump
 	errors=$(ip netns exec $B nstat -asz | awk '/InCsumErrors/ { n += $2 } END { print n }')
 	[ "$errors" = 0 ] || fail "$errors wrong checksums, offload=$offload"
 	longest=$(tcpdump -nn -r "$tmp/tcp.pcap" 2>/dev/null | sed -n 's/.*length \([0-9]*\)$/\1/p' |
 		sort -n | tail -n 1)
 	if [ $offload = yes ]; then
-		[ "$longest" -gt 20000 ] || fail "no large segments: the longest has $longest bytes"
+		# What does not fit into the MTU can have come as one with the offload only; how much larger it
+		# is depends on the rate.
+		[ "${longest:-0}" -gt 1500 ] || fail "no large segments: the longest has $longest bytes"
 	fi
 	kill $patch; wait $patch || fail "patch: exit status $?"
 	a=$(grep 'port=tap:t0' "$tmp/rx.out") b=$(grep 'port=tap:t1' "$tmp/rx.out")
