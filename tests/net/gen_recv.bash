@@ -42,6 +42,15 @@ gen() {
 		fail "gen ends with status $?"
 }
 
+# link_drops NAMESPACE INTERFACE NAMESPACE INTERFACE: what the two ends of a veth have dropped so far.
+link_drops() {
+	local sum=0 name
+	for name in rx_dropped tx_dropped; do
+		sum=$((sum + $(statistic "$1" "$2" $name) + $(statistic "$3" "$4" $name)))
+	done
+	echo $sum
+}
+
 # agree FRAMES: both balance, both name what is lost, and one's delivered is the other's offered.
 agree() {
 	jq -es --argjson n "$1" '

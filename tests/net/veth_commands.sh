@@ -61,9 +61,12 @@ for queues in 1 4; do
 			case="one process, $queues queues, $port:, filtered, stamp $stamp"
 			gen $port:vc --recv $port:vd --stamp $stamp --dst-port 9,10 \
 				--filter 'udp dst port 9' --count 2000 --rate 20kpps
-			jq -e '.balanced and .delivered == 1000 and .drops.rx_filtered == 1000' \
+			# Half of them, but for what the link has dropped of either half.
+			jq -e '.balanced and .delivered <= 1000 and .drops.rx_filtered <= 1000 and
+				.delivered + ([.drops[]] | add) == 2000 and .delivered > 10 and
+				.drops.rx_filtered > 10' \
 				"$tmp/gen.json" >/dev/null && echo "ok: $case" ||
-				fail "not half of them"
+				fail "not half of them: $(cat "$tmp/gen.json")"
 		done
 	done
 	in_a ip link del vc
@@ -75,9 +78,16 @@ for what in xdp:vb\ xdp:va packet:vb\ packet:va; do
 	set -- $what
 	case="10 kpps, $2 to $1"
 	recv_start "$1"
+	waited=$(waited_ms $receiver)
 	gen "$2" --count 20000 --rate 10kpps
+	waited=$(($(waited_ms $receiver) - waited))
 	recv_end
-	agree 20000 && { [ "$(jq .delivered "$tmp/recv.json")" = 20000 ] || fail "not all arrived"; }
+	agree 20000 || continue
+	# veth holds 256 frames in each queue: 25 ms of this rate.
+	if [ "$(jq .delivered "$tmp/recv.json")" != 20000 ]; then
+		[ "$waited" -ge 20 ] && echo "skipped: $case: the receiver and the kernel had no CPU for $waited ms" ||
+			fail "not all arrived"
+	fi
 done
 
 # --- ping goes on --------------------------------------------------------------------------------
@@ -90,14 +100,21 @@ for to in 10.98.0.2 fd98::2; do
 	case="ping $to during xdp: at both ends"
 	ip -n "$A" neigh flush dev va
 	recv_start xdp:vb
-	gen xdp:va --rate 5kpps -d 3s &
+	dropped=$(link_drops "$A" va "$B" vb)
+	gen xdp:va --rate 5kpps --count 15000 &
 	gen=$!
-	until_true 5 sh -c "[ -n \"\$(ip netns pids $A)\" ]"
-	in_a ping -q -i 0.05 -c 30 -W 2 $to >"$tmp/ping"
+	until_true 60 more_than "$A" va tx_packets "$(statistic "$A" va tx_packets)"
+	pings "$A" $to 30 "$tmp/ping" -i 0.05 || fail "$(cat "$tmp/ping")"
 	wait $gen
 	recv_end
-	grep -q ' 0% packet loss' "$tmp/ping" && echo "ok: $case" || fail "$(cat "$tmp/ping")"
-	[ "$(jq '.delivered >= 14900 and .balanced' "$tmp/recv.json")" = true ] || fail "frames are missing"
+	# What the link drops when nobody gets a CPU to take it from there is nothing that we do to it.
+	dropped=$(($(link_drops "$A" va "$B" vb) - dropped))
+	[ "$lost" -le $dropped ] && echo "ok: $case" || fail "$lost lost, the link dropped $dropped: $(cat "$tmp/ping")"
+	# As agree, but for what the hosts themselves have to say here.
+	jq -es '.[0] as $g | .[1] as $r | $g.balanced and $r.balanced and $g.missing == 0 and $r.missing == 0 and
+		$g.offered == 15000 and $r.offered >= $g.delivered and $r.offered - $r.unstamped <= $g.delivered and
+		$r.lost <= ([$r.drops[]] | add // 0) and $r.delivered > 75' \
+		"$tmp/gen.json" "$tmp/recv.json" >/dev/null || fail "gen and recv do not agree"
 done
 in_a sysctl -qw net.ipv6.conf.va.disable_ipv6=1
 in_b sysctl -qw net.ipv6.conf.vb.disable_ipv6=1
@@ -118,8 +135,8 @@ for signal in INT TERM; do
 		recv_start $port:vb
 		ip netns exec "$A" timeout -k 5 60 "$holdoff" gen $port:va -j >"$tmp/gen.json" 2>"$tmp/gen.err" &
 		sender=$!
-		until_true 5 has_tasks $sender 2
-		sleep 0.5
+		until_true 60 more_than "$A" va tx_packets $(($(statistic "$A" va tx_packets) + 1000)) ||
+			fail "nothing is sent"
 		kill -$signal "$(process_of $sender)"
 		wait $sender || fail "gen ends with status $?"
 		recv_end
@@ -132,14 +149,14 @@ for port in xdp:va xdp:va,tx=live; do
 	recv_start xdp:vb,busy-poll=20us
 	ip netns exec "$A" timeout -k 5 60 "$holdoff" gen $port -j >"$tmp/gen.json" 2>"$tmp/gen.err" &
 	sender=$!
-	until_true 5 has_tasks $sender 2
-	sleep 0.5
+	until_true 60 more_than "$A" va tx_packets $(($(statistic "$A" va tx_packets) + 1000)) ||
+		fail "nothing is sent"
 	in_b ip link show vb | grep -q xdp || fail "no program is there to be left behind"
 	kill -9 "$(process_of $receiver)" "$(process_of $sender)"
 	wait $receiver $sender 2>/dev/null
-	until_true 2 no_program || fail "a program is left: $(in_b ip link show vb)"
+	until_true 60 no_program || fail "a program is left: $(in_b ip link show vb)"
 	[ -z "$(in_b bpftool -j net show | jq -r '.[0].xdp[]')" ] || fail "bpftool net shows a program"
-	until_true 2 sh -c "! ip netns exec $B bpftool -j link show |
+	until_true 60 sh -c "! ip netns exec $B bpftool -j link show |
 		jq -e --argjson i $(in_b cat /sys/class/net/vb/ifindex 2>/dev/null || echo 0) \
 		'.[] | select(.type == \"xdp\" and .ifindex == \$i)' >/dev/null" ||
 		fail "bpftool shows a link"
@@ -153,7 +170,7 @@ done
 
 case="the reader of the output goes"
 for args in "gen xdp:va" "gen packet:va" "recv xdp:va" "recv packet:va"; do
-	in_a timeout -k 5 30 "$holdoff" $args 2>"$tmp/gone.err" | head -n 2 >"$tmp/gone"
+	in_a timeout -k 5 100 "$holdoff" $args 2>"$tmp/gone.err" | head -n 2 >"$tmp/gone"
 	status=${PIPESTATUS[0]}
 	[ "$status" = 0 ] && [ "$(wc -l <"$tmp/gone")" = 2 ] && echo "ok: $case: $args" ||
 		fail "$args: status $status"

@@ -4,7 +4,8 @@
  * xdp. What it prints is NAME=VALUE words on one line, for a shell.
  *
  *   xdp_pump send PORT COUNT [BYTES [QUEUES [USECS]]]   USECS: a pause after each burst
- *   xdp_pump recv PORT IDLE_MS [QUEUES]                 until nothing came for IDLE_MS, or SIGTERM
+ *   xdp_pump recv PORT IDLE_MS [QUEUES]                 until SIGTERM, or, once SIGUSR1 has told
+ * that all is sent, nothing came for IDLE_MS
  *
  * Frame i of stream (queue) s: Ethernet, IPv4, UDP with checksum, a pattern that depends on i and
  * s, and the stamp. BYTES of 0 means lengths from 60 to 1514 in turns. HOLDOFF_WAIT=1: recv waits
@@ -28,6 +29,13 @@ static struct rt *rt;
 static void on_signal(int sig)
 {
 	rt_stop(rt);
+}
+
+static volatile sig_atomic_t all_sent;
+
+static void on_all_sent(int sig)
+{
+	all_sent = 1;
 }
 
 static uint32_t frame_bytes(uint32_t fixed, uint32_t i)
@@ -209,9 +217,10 @@ static int recv_all(struct port *port, struct pk_cache *cache, uint64_t idle_ns)
 				first = last;
 			continue;
 		}
-		if (!first)
+		/* A sender that comes to a halt on a busy machine has not ended. */
+		if (!all_sent)
 			idle_since = rt_now_ns(rt);
-		if (first && rt_now_ns(rt) - HO_MAX(last, idle_since) > idle_ns)
+		if (rt_now_ns(rt) - HO_MAX(last, idle_since) > idle_ns)
 			break;
 		if (waits) {
 			struct rt_event *ev[STREAMS];
@@ -253,6 +262,7 @@ int main(int argc, char **argv)
 		goto fail;
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
+	signal(SIGUSR1, on_all_sent);
 	config.rt = rt;
 	config.arena = arena;
 	config.tx = tx;
