@@ -51,7 +51,7 @@ until_true 60 in_ns C sh -c 'ss -tln | grep -q 5201' || fail "iperf3 does not st
 for opt in "" -R -6; do
 	to=10.3.0.2
 	[ "$opt" = -6 ] && to=fd03::2
-	in_ns A timeout 60 iperf3 -J -c $to -n 50M $opt >"$tmp/iperf" 2>&1
+	in_ns A timeout 200 iperf3 -J -c $to -n 50M $opt >"$tmp/iperf" 2>&1
 	# What is still under way when the sender has sent all is not counted: buffers hold some 10 MB.
 	jq -e '.end.sum_sent.bytes >= 50 * 1048576 and .end.sum_received.bytes > 25 * 1048576' "$tmp/iperf" >/dev/null &&
 		ok "TCP $opt: $(jq '.end.sum_received.bits_per_second / 1e6 | floor' "$tmp/iperf") Mbit/s" ||

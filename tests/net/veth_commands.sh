@@ -133,7 +133,7 @@ for signal in INT TERM; do
 	for port in xdp packet; do
 		case="SIG$signal in the middle, $port:"
 		recv_start $port:vb
-		ip netns exec "$A" timeout -k 5 60 "$holdoff" gen $port:va -j >"$tmp/gen.json" 2>"$tmp/gen.err" &
+		ip netns exec "$A" timeout -k 5 300 "$holdoff" gen $port:va -j >"$tmp/gen.json" 2>"$tmp/gen.err" &
 		sender=$!
 		until_true 60 more_than "$A" va tx_packets $(($(statistic "$A" va tx_packets) + 1000)) ||
 			fail "nothing is sent"
@@ -147,7 +147,7 @@ done
 case="kill -9 of both in the middle"
 for port in xdp:va xdp:va,tx=live; do
 	recv_start xdp:vb,busy-poll=20us
-	ip netns exec "$A" timeout -k 5 60 "$holdoff" gen $port -j >"$tmp/gen.json" 2>"$tmp/gen.err" &
+	ip netns exec "$A" timeout -k 5 300 "$holdoff" gen $port -j >"$tmp/gen.json" 2>"$tmp/gen.err" &
 	sender=$!
 	until_true 60 more_than "$A" va tx_packets $(($(statistic "$A" va tx_packets) + 1000)) ||
 		fail "nothing is sent"

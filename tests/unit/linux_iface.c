@@ -61,6 +61,7 @@ static int try_default_route(void)
 {
 	struct ho_err err = { 0 };
 	struct lx_iface iface;
+	int rc = 0;
 
 	if (unshare(CLONE_NEWNET) < 0)
 		return 77;
@@ -76,8 +77,14 @@ static int try_default_route(void)
 	/* The bridge's port carries what the bridge carries; the other end of the veth does not. */
 	if (lx_iface_claim("hov1", false, &iface, &err) != -EBUSY)
 		return 2;
-	if (lx_iface_claim("hov0", false, &iface, &err) != 0 || strcmp(iface.kind, "veth") ||
-	    !iface.up || !iface.running)
+	/* The kernel says that a link runs some time after both ends of it are up. */
+	for (unsigned i = 0; i < 6000; i++) {
+		rc = lx_iface_claim("hov0", false, &iface, &err);
+		if (rc != 0 || iface.running)
+			break;
+		usleep(10000);
+	}
+	if (rc != 0 || strcmp(iface.kind, "veth") || !iface.up || !iface.running)
 		return 3;
 	if (lx_iface_claim("hov1", true, &iface, &err) != 0)
 		return 4;
