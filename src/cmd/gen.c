@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stop_signals.h"
 #include "base/units.h"
 #include "cmd/frame_options.h"
 #include "cmd/gen_run.h"
+#include "cmd/gen_tune.h"
+#include "linux/caps.h"
 #include "traffic/filter.h"
 #include "traffic/search.h"
 
@@ -26,6 +29,10 @@ struct gen_options {
 	unsigned burst, workers;
 	struct tr_replay_config replay;
 	bool speed_set, loops_set, search;
+	unsigned tune_runs;     /* of --tune; 0 = it was not asked for */
+	uint64_t load_ns;       /* we are the load of a tuning, for so long */
+	const char *const *arg; /* the command line, without the name */
+	unsigned n_args;
 	double search_loss;
 	struct ho_err *err;
 };
@@ -40,6 +47,8 @@ enum {
 	OPT_RECV,
 	OPT_FILTER,
 	OPT_SEARCH,
+	OPT_TUNE,
+	OPT_LOAD,
 };
 
 static const struct argp_option gen_table[] = {
@@ -53,6 +62,11 @@ static const struct argp_option gen_table[] = {
 	{ "replay", OPT_REPLAY, "FILE", 0, "Send the frames of a capture file, at its times", 1 },
 	{ "speed", OPT_SPEED, "X", 0, "Replay X times as fast (1)", 1 },
 	{ "loop", OPT_LOOP, "N", 0, "Replay the file N times; 0 = for ever (1)", 1 },
+	{ "tune", OPT_TUNE, "RUNS", OPTION_ARG_OPTIONAL,
+	  "Tune the port's interface first, with at most so many runs (20) of this traffic as fast "
+	  "as it goes, and put its settings back at the end",
+	  1 },
+	{ GEN_LOAD_OPTION, OPT_LOAD, "TIME", OPTION_HIDDEN, NULL, 1 },
 	{ NULL, 0, NULL, 0, "Measuring:", 2 },
 	{ "recv", OPT_RECV, "PORT", 0, "Receive there what was sent: loss, order, latency", 2 },
 	{ "filter", OPT_FILTER, "EXPR", 0, "Receive only what this libpcap expression matches", 2 },
@@ -131,10 +145,28 @@ static error_t parse_gen(int key, char *arg, struct argp_state *state)
 		if (rc < 0)
 			ho_err_prefix(o->err, "--search");
 		break;
+	case OPT_TUNE:
+		o->tune_runs = GEN_TUNE_RUNS;
+		if (arg)
+			rc = cmd_parse_number("tune", arg, 6, 200, &o->tune_runs, o->err);
+		break;
+	case OPT_LOAD:
+		rc = cmd_parse_time(GEN_LOAD_OPTION, arg, &o->load_ns, o->err);
+		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 	return rc < 0 ? EINVAL : 0;
+}
+
+/* As the load of a tuning: the same traffic, for a time and as fast as it goes. */
+static void be_a_load(struct gen_options *o)
+{
+	o->tune_runs = 0;
+	o->search = o->rate_set = false;
+	o->rate = (struct ho_rate){ 0 };
+	o->common.count = 0;
+	o->common.duration_ns = o->load_ns;
 }
 
 /* Options that exclude or need each other. */
@@ -142,6 +174,15 @@ static int check_options(struct gen_options *o)
 {
 	struct ho_err *err = o->err;
 
+	if (o->tune_runs && !strncmp(o->tx_port, "lab:", 4))
+		return ho_err_set(err, -EINVAL,
+				  "--tune: %s is in the lab; 'holdoff tune %s' finds its best "
+				  "settings",
+				  o->tx_port, o->tx_port);
+	if (o->tune_runs && o->replay.path)
+		return ho_err_set(err, -EINVAL,
+				  "--tune is for frames that are sent as fast as it goes; --replay "
+				  "has its own times");
 	if (o->replay.path && o->frames.given)
 		return ho_err_set(err, -EINVAL,
 				  "--replay sends the file's frames as they are; it takes no file "
@@ -339,6 +380,8 @@ static int publish(struct gen *g, const struct gen_options *o, const struct gen_
 		else
 			json_object_set_new(object, "pace", json_of_run(o, run));
 		cmd_session_json(&g->session, object);
+		if (g->tune)
+			gen_tune_json(g->tune, object);
 		return ho_json_print(out, object);
 	}
 	rc = ms_report_print(&g->report, out);
@@ -346,6 +389,7 @@ static int publish(struct gen *g, const struct gen_options *o, const struct gen_
 		print_search(o, result, out);
 	else
 		print_run(run, out);
+	gen_tune_print(g->tune, out);
 	return fflush(out) == 0 ? rc : -errno;
 }
 
@@ -403,7 +447,7 @@ static int run_session(struct gen *g, struct gen_options *o, struct gen_run *run
 	return rc;
 }
 
-static int gen_main(struct gen *g, struct gen_options *o, struct ho_err *err)
+static int gen_traffic(struct gen *g, struct gen_options *o, struct ho_err *err)
 {
 	struct tr_search_result result = { 0 };
 	struct gen_run run = {
@@ -420,6 +464,8 @@ static int gen_main(struct gen *g, struct gen_options *o, struct ho_err *err)
 	ho_hist_init(&run.gap_error);
 	ms_report_init(&g->report, "gen");
 	rc = cmd_session_open(&g->session, &o->common, o->tx_port, CMD_LAB_SENDS, err);
+	/* Settings are put back when the ports are closed. */
+	g->session.caps_keep = g->tune ? LX_CAP(CAP_NET_ADMIN) : 0;
 	o->replay.rt = g->session.rt;
 	if (rc == 0 && !o->search)
 		run.duration_ns = cmd_session_duration_ns(&g->session);
@@ -444,6 +490,44 @@ static int gen_main(struct gen *g, struct gen_options *o, struct ho_err *err)
 	if (ms_report_check(&g->report, err) < 0)
 		return CMD_FAILED;
 	return o->search && !result.found ? CMD_THRESHOLD : CMD_DONE;
+}
+
+/* With the interface tuned before, if that is asked for, and put back after. */
+static int gen_main(struct gen *g, struct gen_options *o, struct ho_err *err)
+{
+	struct gen_tune_config config = {
+		.port = o->tx_port,
+		.arg = o->arg,
+		.n_args = o->n_args,
+		.runs = o->tune_runs,
+		.receives = o->rx_port != NULL,
+		.force = o->common.force,
+		.quiet = o->common.json || o->common.quiet,
+	};
+	struct ho_stop_signals stop = { .fd = -1 };
+	struct ho_err restoring = { 0 };
+	int rc, status;
+
+	if (!o->tune_runs)
+		return gen_traffic(g, o, err);
+	/* From the first change until everything is back no signal ends us in between: it waits for
+	 * whoever looks next. */
+	rc = ho_stop_signals_open(&stop, err);
+	config.stop_fd = stop.fd;
+	if (rc == 0)
+		rc = gen_tune_begin(&config, &g->tune, err);
+	if (rc < 0)
+		/* Interrupted traffic is a result, a search that was is none. */
+		status = rc == -EINTR ? CMD_FAILED : cmd_status_of(rc);
+	else
+		status = gen_traffic(g, o, err);
+	rc = gen_tune_end(g->tune, &restoring);
+	g->tune = NULL;
+	ho_stop_signals_close(&stop);
+	if (rc == 0)
+		return status;
+	*err = restoring;
+	return CMD_FAILED;
 }
 
 int cmd_gen(int argc, char **argv, struct ho_err *err)
@@ -471,6 +555,10 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 	o.replay.speed = 1;
 	o.replay.loops = 1;
 	status = cmd_parse(&argp, argc, argv, &o, err);
+	o.arg = (const char *const *)argv + 1;
+	o.n_args = (unsigned)argc - 1;
+	if (status == CMD_DONE && o.load_ns)
+		be_a_load(&o);
 	if (status == CMD_DONE && check_options(&o) < 0)
 		status = CMD_USAGE;
 	if (status != CMD_DONE)

@@ -8,10 +8,13 @@
 #include "traffic/sender.h"
 #include "traffic/spec.h"
 
+struct gen_tune;
+
 struct gen {
 	struct cmd_session session;
 	struct ms_report report; /* over all runs */
 	struct port *tx, *rx;    /* rx: NULL without a receiving side */
+	struct gen_tune *tune;   /* of the tx port's interface; NULL = none */
 	unsigned workers;        /* senders */
 	const struct tr_spec *spec;
 	const struct tr_replay_config *replay; /* instead of spec; NULL = none */

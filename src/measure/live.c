@@ -180,17 +180,21 @@ static void from_delta(const struct lx_delta *d, struct ms_live_result *out)
 		out->value[MS_LIVE_SWITCHES] = (double)d->host.switches / s;
 }
 
+int ms_live_settle(struct ms_live *live, struct ho_err *err)
+{
+	int rc = await_link(live, err);
+
+	return rc < 0 ? rc : pause_until(live, now_ns() + live->config.settle_ns);
+}
+
 int ms_live_measure(struct ms_live *live, struct ms_live_result *out, struct ho_err *err)
 {
 	int rc = 0;
 
 	for (unsigned m = 0; m < MS_LIVE_METRICS; m++)
 		out->value[m] = NAN;
-	if (live->changed) {
-		rc = await_link(live, err);
-		if (rc == 0)
-			rc = pause_until(live, now_ns() + live->config.settle_ns);
-	}
+	if (live->changed)
+		rc = ms_live_settle(live, err);
 	if (rc == 0)
 		rc = lx_sampler_read(live->sampler, &live->before, err);
 	if (rc == 0)

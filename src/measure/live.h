@@ -59,6 +59,10 @@ int ms_live_settings(struct ms_live *live, struct lx_setting *out, unsigned room
 int ms_live_set(struct ms_live *live, const char *name, uint64_t value, uint64_t *got,
 		struct ho_err *err);
 
+/* After changes, without a measurement: waits for the link and for as long as is asked to settle.
+ * Errors of ms_live_set; -EINTR by stop_fd. */
+int ms_live_settle(struct ms_live *live, struct ho_err *err);
+
 /* Settles if anything was set since the last measurement, then measures. -EINTR by stop_fd. */
 int ms_live_measure(struct ms_live *live, struct ms_live_result *out, struct ho_err *err);
 

@@ -115,7 +115,7 @@ int ms_tune_live_knobs(struct ms_tune_live *t, struct ho_err *err)
 			listed(t, by[4], usecs, HO_ARRAY_LEN(usecs));
 		}
 	}
-	if (by[5] && defer && !defer->fixed) {
+	if (!t->no_deferral && by[5] && defer && !defer->fixed) {
 		listed(t, by[5], timeout, HO_ARRAY_LEN(timeout));
 		if (t->knobs) {
 			struct ms_knob *k = &t->knob[t->knobs - 1];
@@ -125,12 +125,14 @@ int ms_tune_live_knobs(struct ms_tune_live *t, struct ho_err *err)
 				k->with_value[i] = i == k->now ? defer->value : k->value[i] ? 2 : 0;
 		}
 	}
-	return t->knobs
-		       ? 0
-		       : ho_err_set(err, -EOPNOTSUPP,
-				    "%s: its driver lets neither rings nor moderation nor deferral "
-				    "be changed; --knob NAME=VALUES names other settings",
-				    ms_live_ifname(t->live));
+	return t->knobs ? 0
+			: ho_err_set(
+				  err, -EOPNOTSUPP,
+				  "%s: its driver lets neither rings nor moderation%s be changed%s",
+				  ms_live_ifname(t->live), t->no_deferral ? "" : " nor deferral",
+				  t->no_deferral ? ""
+						 : "; --knob NAME=VALUES names other "
+						   "settings");
 }
 
 int ms_tune_live_knob(struct ms_tune_live *t, const char *name, const char *values,

@@ -46,8 +46,10 @@ struct ms_tune_live {
 	/* The caller's: */
 	struct ms_live *live;
 	enum ms_tune_for what;
-	bool latency;  /* the workload's number is a time: less is better */
-	unsigned most; /* runs at most; 0 = 40 */
+	bool latency;     /* the workload's number is a time: less is better */
+	bool no_deferral; /* ms_tune_live_knobs leaves deferral out: a sender's frames do not wait
+			   * for it */
+	unsigned most;    /* runs at most; 0 = 40 */
 	struct ms_knob knob[MS_KNOBS_MAX];
 	unsigned knobs;
 	void (*progress)(void *ctx, const struct ms_tune_live *t, unsigned cell, double score);

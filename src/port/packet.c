@@ -459,6 +459,7 @@ const struct port_kind port_kind_packet = {
 	.name = "packet",
 	.help = "a kernel interface through packet sockets; the kernel's stack keeps it as well",
 	.target = "IFACE",
+	.on_interface = true,
 	.opts = packet_options,
 	.opts_bytes = sizeof(struct packet_opts),
 	.opts_default = &packet_defaults,

@@ -252,6 +252,28 @@ out:
 	return rc;
 }
 
+int port_interface(const char *spec, char *name, size_t bytes, struct ho_err *err)
+{
+	size_t kind_len = strcspn(spec, ":");
+	const struct port_kind *kind = spec[kind_len] ? find_kind(spec, kind_len) : NULL;
+	char *target;
+
+	if (!kind)
+		return unknown_kind(spec, err);
+	if (!kind->on_interface)
+		return ho_err_set(err, -EINVAL,
+				  "%s: a port of this kind has no interface with a driver and "
+				  "settings of its own; packet:IFACE and xdp:IFACE do",
+				  spec);
+	target = strdup(spec + kind_len + 1);
+	if (!target)
+		return ho_err_set(err, -ENOMEM, "out of memory for port '%s'", spec);
+	cut_target(target);
+	snprintf(name, bytes, "%s", target);
+	free(target);
+	return 0;
+}
+
 struct port *port_new(size_t port_bytes, const struct port_kind *kind, const char *target,
 		      const struct port_config *config, unsigned n_rxq, size_t rxq_bytes,
 		      unsigned n_txq, size_t txq_bytes)

@@ -181,6 +181,7 @@ struct port_kind {
 	const char *name;
 	const char *help;            /* one line: what it is */
 	const char *target;          /* what stands behind the colon, "" if nothing: "IFACE" */
+	bool on_interface;           /* that is an interface which a driver of the kernel drives */
 	const struct port_opt *opts; /* ends with a NULL key; may be NULL */
 	size_t opts_bytes;           /* size of the kind's options struct */
 	const void *opts_default;    /* its initial value */
@@ -287,6 +288,10 @@ struct port {
  */
 int port_open(const char *spec, const struct port_config *config, struct port **out,
 	      struct ho_err *err);
+
+/* The interface that a port named so would be on; it need not be there. -EINVAL: it is on none,
+ * with a sentence. */
+int port_interface(const char *spec, char *name, size_t bytes, struct ho_err *err);
 
 /* Which worker's cache a queue uses. Every queue that is to be used must be bound before start. */
 void port_bind_rx(struct port *port, unsigned queue, struct pk_cache *cache);

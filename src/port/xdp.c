@@ -427,6 +427,7 @@ const struct port_kind port_kind_xdp = {
 	.name = "xdp",
 	.help = "an interface by AF_XDP; the kernel's driver stays and keeps what is not ours",
 	.target = "IFACE",
+	.on_interface = true,
 	.opts = xdp_options,
 	.opts_bytes = sizeof(struct xdp_opts),
 	.opts_default = &xdp_defaults,
