@@ -31,7 +31,7 @@ _holdoff() {
 		;;
 	*)
 		# Plain names of interfaces, for commands that look at the kernel's own drivers.
-		if [ "$command" = stat ]; then
+		if [[ $command = @(stat|explain|sweep|tune|restore) && $cur != *:* ]]; then
 			COMPREPLY=($(compgen -W "$(ls /sys/class/net 2>/dev/null)" -- "$cur"))
 			return
 		fi

@@ -13,6 +13,7 @@
 #include "cmd/lab.h"
 #include "cmd/session.h"
 #include "measure/explain_lab.h"
+#include "measure/explain_live.h"
 
 enum {
 	OPT_SET = 's',
@@ -186,7 +187,8 @@ static void print_advice(const struct ms_lab_iface *f)
 
 	printf("\nWhat to do\n");
 	if (!v->advises) {
-		printf("    no setting here promises more; %s\n", v->cause->remedy);
+		printf("    No setting here promises more.\n");
+		cmd_lab_wrap(stdout, v->cause->remedy, 4, 100);
 		return;
 	}
 	ms_lab_sets(f, &v->view.now, &v->advice, &sets);
@@ -283,16 +285,11 @@ static int explain_live(struct args *a)
 		rc = ho_err_set(a->err, -ENOMEM, "out of memory");
 	if (rc == 0) {
 		struct ms_lab_iface *f = &all->iface[0];
-		struct ms_choices choices;
-		struct ms_view view;
 
 		f->host = "";
 		f->name = a->target;
 		all->n = 1;
-		ms_evidence_linux(&delta, 0, &f->evidence);
-		ms_view_make(&f->evidence, &view);
-		ms_choices_live(&view, &choices);
-		ms_explain(&f->evidence, &choices, &f->verdict);
+		ms_explain_live(&delta, 0, &f->evidence, &f->verdict);
 		rc = print_all(a, all);
 	}
 	lx_delta_fini(&delta);

@@ -13,6 +13,7 @@
 #include "base/stop_signals.h"
 #include "cmd/session.h"
 #include "cmd/tune.h"
+#include "measure/explain.h"
 #include "measure/report_html.h"
 #include "measure/tune_live.h"
 
@@ -123,9 +124,11 @@ static void print(const struct run *r)
 	       ms_tune_for_names[t->what], t->runs, t->cells);
 	with_ci(before, &t->before);
 	printf("before  %s %s\n", before, r->unit);
+	cmd_lab_wrap(stdout, t->cell[0].why, 8, 100);
 	if (t->best) {
 		with_ci(after, &t->after);
 		printf("after   %s\n", after);
+		cmd_lab_wrap(stdout, t->cell[t->best].why, 8, 100);
 	}
 	verdict(r, sentence, sizeof(sentence));
 	printf("\n%s\n", sentence);
@@ -152,6 +155,11 @@ static json_t *set_json(const struct ms_tune_live *t, unsigned cell)
 	return set;
 }
 
+static json_t *limit_json(const struct ms_live_cell *cell)
+{
+	return json_pack("{s:s, s:s}", "cause", ms_causes[cell->cause].name, "text", cell->why);
+}
+
 static json_t *to_json(const struct run *r)
 {
 	const struct ms_tune_live *t = &r->tune;
@@ -171,6 +179,8 @@ static json_t *to_json(const struct run *r)
 	json_object_set_new(o, "before_ci95", number(ms_mean_ci95(&t->before)));
 	json_object_set_new(o, "after", number(t->after.mean));
 	json_object_set_new(o, "after_ci95", number(ms_mean_ci95(&t->after)));
+	json_object_set_new(o, "before_limit", limit_json(&t->cell[0]));
+	json_object_set_new(o, "after_limit", limit_json(&t->cell[t->best]));
 	json_object_set_new(o, "significant", json_boolean(t->significant));
 	json_object_set_new(o, "applied", json_boolean(r->applied));
 	json_object_set_new(o, "verdict", json_string(sentence));
@@ -183,10 +193,11 @@ static json_t *to_json(const struct run *r)
 
 		if (m->n)
 			json_array_append_new(settings,
-					      json_pack("{s:o, s:i, s:f, s:o, s:b}", "set",
+					      json_pack("{s:o, s:i, s:f, s:o, s:b, s:o}", "set",
 							set_json(t, i), "runs", (int)m->n, "score",
 							m->mean, "ci95", number(ms_mean_ci95(m)),
-							"best", i == t->best));
+							"best", i == t->best, "limit",
+							limit_json(&t->cell[i])));
 	}
 	json_object_set_new(o, "settings", settings);
 	return o;

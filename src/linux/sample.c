@@ -177,7 +177,13 @@ int lx_sampler_read(struct lx_sampler *s, struct lx_sample *out, struct ho_err *
 	for (unsigned i = 0; rc == 0 && i < s->n_ifaces; i++)
 		rc = sampler_read_iface(s, begin, &s->iface[i], &out->host, &out->iface[i]);
 	out->at_ns = begin + (monotonic_ns() - begin) / 2;
+	s->refresh = false;
 	return rc < 0 ? ho_err_set(err, rc, "out of memory for counters") : 0;
+}
+
+void lx_sampler_refresh(struct lx_sampler *s)
+{
+	s->refresh = true;
 }
 
 void lx_sample_fini(struct lx_sample *sample)

@@ -301,6 +301,10 @@ void lx_sampler_close(struct lx_sampler *sampler); /* NULL is allowed */
  */
 int lx_sampler_read(struct lx_sampler *sampler, struct lx_sample *out, struct ho_err *err);
 
+/* Something was changed: the next reading also asks for what seldom changes (settings, queues,
+ * vectors, facts), whatever refresh_ns says. */
+void lx_sampler_refresh(struct lx_sampler *sampler);
+
 /* What could not be read, and why, in sentences: the i-th of the last reading; NULL after the
  * last. Valid until the next reading. */
 const char *lx_sampler_missing(const struct lx_sampler *sampler, unsigned i);

@@ -45,6 +45,7 @@ struct lx_sampler {
 	int pid[LX_PIDS_MAX];
 	unsigned n_pids;
 	bool all_tasks;
+	bool refresh; /* at the next reading, whatever refresh_ns says */
 	unsigned n_ifaces;
 	struct sampler_if iface[LX_IFACES_MAX];
 	unsigned n_missing;

@@ -525,7 +525,7 @@ int sampler_read_iface(struct lx_sampler *s, uint64_t now_ns, struct sampler_if 
 		link = rc == 0;
 		index = rc == 0 ? iface.index : 0;
 	}
-	again = index != of->index || now_ns - of->refreshed_ns >= s->refresh_ns;
+	again = index != of->index || s->refresh || now_ns - of->refreshed_ns >= s->refresh_ns;
 	of->index = out->index = index;
 	if (!index) {
 		if (rc < 0 && rc != -ENODEV)

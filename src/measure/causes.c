@@ -18,6 +18,7 @@
 #define BUSY  0.97  /* a CPU has no time left */
 #define LOSES 0.004 /* of what arrives; less is not what limits */
 #define MUCH  0.06  /* of a CPU: worth being moved away */
+#define FEW   5     /* events that may be chance */
 
 static void say(char text[MS_FINDING_TEXT], const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -65,15 +66,17 @@ static void idle(const struct ms_view *v, struct ms_finding *f)
 static void lost_before(const struct ms_view *v, struct ms_finding *f)
 {
 	double lost = ms_ev(v->ev, MS_EV_LOST_BEFORE), bad = ms_ev(v->ev, MS_EV_RX_ERRORS);
-	struct si a, b;
+	struct si a, b, c;
 
 	if (!(lost > LOSES * v->arrives) && !(bad > LOSES * v->arrives))
+		return;
+	if (fmax(lost, bad) * v->ev->seconds < FEW)
 		return;
 	f->certainty = 0.8;
 	say(f->sentence, "frames are lost before they reach %s", v->ev->name);
 	say(f->arithmetic,
-	    "%s/s are missing that this box did not drop, %s/s arrived spoilt, of %.3g/s",
-	    si(isnan(lost) ? 0 : lost, &a), si(isnan(bad) ? 0 : bad, &b), v->arrives);
+	    "%sframes/s are missing that this box did not drop, %sframes/s arrived spoilt, of %s/s",
+	    si(isnan(lost) ? 0 : lost, &a), si(isnan(bad) ? 0 : bad, &b), si(v->arrives, &c));
 }
 
 static void wire(const struct ms_view *v, struct ms_finding *f)
@@ -114,14 +117,14 @@ static void pci(const struct ms_view *v, struct ms_finding *f)
 static void backlog(const struct ms_view *v, struct ms_finding *f)
 {
 	double drops = ms_ev(v->ev, MS_EV_BACKLOG_DROPS);
-	struct si a;
+	struct si a, b;
 
-	if (!(drops > LOSES * v->arrives))
+	if (!(drops > LOSES * v->arrives) || drops < v->lost / 2)
 		return;
 	f->certainty = 0.9;
 	say(f->sentence, "the backlog of a CPU overflows");
-	say(f->arithmetic, "%sframes/s are dropped by the backlog, of %.3g/s", si(drops, &a),
-	    v->arrives);
+	say(f->arithmetic, "%sframes/s are dropped by the backlog, of %s/s: %.1f %%", si(drops, &a),
+	    si(v->arrives, &b), drops / v->arrives * 100);
 }
 
 static void hot_queue(const struct ms_view *v, struct ms_finding *f)
@@ -189,9 +192,25 @@ static void socket(const struct ms_view *v, struct ms_finding *f)
 	f->certainty = 0.8;
 	say(f->sentence, "the program's socket overflows");
 	say(f->arithmetic,
-	    "%sframes/s are dropped there; the program's CPU is busy %.0f %%, %.0f %% of it in "
-	    "interrupts and softirqs, which come first",
-	    si(drops, &a), v->app_busy * 100, v->app_irq * 100);
+	    "%sframes/s are dropped there, %.1f %% of what arrives; the %sprogram's CPU is busy "
+	    "%.0f %%, %.0f %% of it in interrupts and softirqs, which come first",
+	    si(drops, &a), drops / v->arrives * 100, v->ev->shared_cpus ? "busiest " : "",
+	    v->app_busy * 100, v->app_irq * 100);
+}
+
+static void no_port(const struct ms_view *v, struct ms_finding *f)
+{
+	double drops = ms_ev(v->ev, MS_EV_NO_PORT);
+	struct si a, b;
+
+	if (v->aim == MS_AIM_SEND || !(drops > LOSES * v->arrives) || drops * v->ev->seconds < FEW)
+		return;
+	f->certainty = drops > v->arrives / 2 ? 0.8 : 0.4;
+	say(f->sentence, "datagrams arrive for a port on which no program listens");
+	say(f->arithmetic,
+	    "%sdatagrams/s of %sframes/s are for no program: each is looked up, "
+	    "dropped, and answered by an ICMP message as far as its rate limit allows",
+	    si(drops, &a), si(v->arrives, &b));
 }
 
 static void rx_ring(const struct ms_view *v, struct ms_finding *f)
@@ -217,13 +236,23 @@ static void rx_ring(const struct ms_view *v, struct ms_finding *f)
 static void tx_ring(const struct ms_view *v, struct ms_finding *f)
 {
 	struct ms_choice larger = v->now;
-	struct si a, b, c;
+	struct si a, b, c, d;
 
-	if (v->aim != MS_AIM_SEND || !(v->waits >= 0.02) || v->now.ring >= 4096)
+	if (v->aim != MS_AIM_SEND || !(v->waits >= 0.02 || v->stops) || v->now.ring >= 4096)
 		return;
 	larger.ring *= 4;
 	f->certainty = v->irq_busy >= BUSY && v->hot_irq > 0.5 ? 0.4 : 0.85;
 	say(f->sentence, "the transmit ring of %s is full until the next cleaning", v->ev->name);
+	if (v->stops) {
+		say(f->arithmetic,
+		    "%.0f frames in flight x %scleanings/s x %u queue%s = %sframes/s at most; a "
+		    "queue was stopped and woken %s/s, with %s interrupts/s",
+		    v->in_flight, si(v->cleanings, &a), v->ev->n_queues,
+		    v->ev->n_queues == 1 ? "" : "s",
+		    si(v->in_flight * v->cleanings * v->ev->n_queues, &b),
+		    si(ms_ev(v->ev, MS_EV_TX_RESTART), &c), si(ms_ev(v->ev, MS_EV_IRQS), &d));
+		return;
+	}
 	say(f->arithmetic,
 	    "%.0f frames in flight x %scleanings/s x %u queue%s = %sframes/s at most; the senders "
 	    "wait %.0f %% of their time; a ring of %u would allow %sframes/s",
@@ -332,10 +361,11 @@ static void offload(const struct ms_view *v, struct ms_finding *f)
 
 static void segmentation(const struct ms_view *v, struct ms_finding *f)
 {
-	bool off =
-		v->aim == MS_AIM_SEND ? ms_ev(v->ev, MS_EV_TSO) == 0 : ms_ev(v->ev, MS_EV_GRO) == 0;
+	/* Longer than a jumbo frame: it came in one piece, from a neighbour that has no wire. */
+	bool whole = v->bytes > 9100, off = v->aim == MS_AIM_SEND ? ms_ev(v->ev, MS_EV_TSO) == 0
+								  : ms_ev(v->ev, MS_EV_GRO) == 0;
 
-	if (!off || !(ms_ev(v->ev, MS_EV_TCP_PPS) > v->rate / 2) || v->hot_busy < BUSY)
+	if (!off || whole || !(ms_ev(v->ev, MS_EV_TCP_PPS) > v->rate / 2) || v->hot_busy < BUSY)
 		return;
 	f->certainty = 0.6;
 	say(f->sentence, "TCP goes through the stack frame by frame");
@@ -371,22 +401,23 @@ static void cpu(const struct ms_view *v, struct ms_finding *f)
 	if (busy < BUSY || v->aim == MS_AIM_NOTHING)
 		return;
 	/* Who spins in front of a full ring is not busy. */
-	if (v->aim == MS_AIM_SEND && v->waits > 0.02 && v->irq_irq < BUSY)
+	if (v->aim == MS_AIM_SEND && (v->waits > 0.02 || v->stops) && v->irq_irq < BUSY)
 		return;
 	/* Without losses yet, a full CPU that takes hardly an interrupt has fallen behind if the
 	 * controller has more than it gives: the ring still fills. */
 	if (v->aim == MS_AIM_RECEIVE && !loses(v, v->lost) &&
 	    (v->ev->mode == MS_MODE_POLL || ms_ev0(v->ev, MS_EV_IRQS) > v->rate / 200 ||
-	     ms_ev(v->ev, MS_EV_RX_NIC) - ms_ev(v->ev, MS_EV_RX_PPS) < 0.015 * v->arrives))
+	     !(ms_ev(v->ev, MS_EV_RX_NIC) - ms_ev(v->ev, MS_EV_RX_PPS) >= 0.015 * v->arrives)))
 		return;
 	f->certainty = 0.75;
 	say(f->sentence, "a CPU has no time left");
 	say(f->arithmetic,
-	    "it is busy %.0f %% of the time; a %s costs %.0f ns in programs and %.0f ns in "
-	    "softirqs: "
-	    "%s/s",
+	    "it is busy %.0f %% of the time; a %s costs %.0f ns in programs%s and %.0f ns in "
+	    "softirqs: %s/s",
 	    busy * 100, v->aim == MS_AIM_REQUEST ? "transaction" : "frame",
-	    isnan(v->app_ns) ? 0 : v->app_ns, isnan(v->soft_ns) ? 0 : v->soft_ns, si(v->rate, &a));
+	    isnan(v->app_ns) ? 0 : v->app_ns,
+	    v->ev->shared_cpus ? " (all that run on this box)" : "",
+	    isnan(v->soft_ns) ? 0 : v->soft_ns, si(v->rate, &a));
 }
 
 /* A request's way through the box: nobody is busy, and yet its work is what takes long. */
@@ -496,6 +527,9 @@ const struct ms_cause ms_causes[] = {
 	  "UdpRcvbufErrors, ss -m, the program's CPU.", "errors > 0.4 % of what arrives",
 	  "A faster or further program, its CPU free of interrupts, SO_RCVBUF for bursts.",
 	  socket },
+	{ "no-port", "no program that listens", "Everything arrives, and no program gets it.",
+	  "UdpNoPorts.", "datagrams for no program > 50 % of what arrives",
+	  "Start the program (ss -lun lists who listens), or stop the sender.", no_port },
 	{ "rx-ring", "the receive ring", "Losses in the chip although CPUs have time.",
 	  "rx_missed_errors, rx_no_dma_resources, ring size, moderation.",
 	  "arrival rate x time between two polls > ring",

@@ -16,6 +16,7 @@ void ms_evidence_init(struct ms_evidence *ev)
 	memset(ev, 0, sizeof(*ev));
 	for (unsigned i = 0; i < MS_EV_COUNT; i++)
 		ev->value[i] = NAN;
+	ev->busiest_vector = NAN;
 }
 
 double ms_ev_busy(const struct ms_ev_cpu *cpu)

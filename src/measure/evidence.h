@@ -44,7 +44,7 @@
 	X(LOST_BEFORE, "lost_before_per_s", "/s",                                                  \
 	  "gaps in the receiver's numbers less our own drops; TcpRetransSegs",                     \
 	  "frames lost on the wire before us")                                                     \
-	X(RX_NIC, "rx_nic_pps", "/s", "ethtool -S: rx_pkts_nic", "frames that wait in the chip")       \
+	X(RX_NIC, "rx_nic_pps", "/s", "ethtool -S: rx_pkts_nic", "frames that wait in the chip")   \
 	X(SOFTNET, "softnet_pps", "/s", "/proc/net/softnet_stat: processed",                       \
 	  "whether frames reach the protocol stack")                                               \
 	X(BACKLOG_DROPS, "backlog_drops_per_s", "/s", "/proc/net/softnet_stat: dropped",           \
@@ -55,7 +55,10 @@
 	  "what the program is given")                                                             \
 	X(SOCKET_DROPS, "socket_drops_per_s", "/s", "/proc/net/snmp: UdpRcvbufErrors; ss -m",      \
 	  "a program that reads too slowly")                                                       \
-	X(TRANSACTIONS, "transactions_per_s", "/s", "the client's or server's own count",          \
+	X(NO_PORT, "no_port_per_s", "/s", "/proc/net/snmp: UdpNoPorts",                            \
+	  "datagrams that no program waits for")                                                   \
+	X(TRANSACTIONS, "transactions_per_s", "/s",                                                \
+	  "the client's or server's own count; small packets of the stack, as many each way",      \
 	  "how long a request waits")                                                              \
 	X(OUTSTANDING, "outstanding", "", "the client's setting",                                  \
 	  "whether requests wait for each other")                                                  \
@@ -102,8 +105,9 @@ struct ms_evidence_info {
 };
 extern const struct ms_evidence_info ms_evidence_info[MS_EV_COUNT];
 
-#define MS_EV_CPUS   64
-#define MS_EV_QUEUES 16
+#define MS_EV_CPUS    64
+#define MS_EV_QUEUES  16
+#define MS_EV_VECTORS 32
 
 /* Shares of its time, 0 to 1. */
 struct ms_ev_cpu {
@@ -133,9 +137,15 @@ struct ms_evidence {
 	double seconds;        /* so long was looked */
 	double value[MS_EV_COUNT];
 	enum ms_ev_mode mode;
+	/* The CPUs' times hold whatever else runs on the box: a live one shows no part of them. */
+	bool shared_cpus;
 	unsigned n_cpus, n_queues;
 	struct ms_ev_cpu cpu[MS_EV_CPUS];
 	struct ms_ev_queue queue[MS_EV_QUEUES];
+	/* Where a queue has a vector for each direction: numbers of all vectors, and interrupts a
+	 * second of the busiest. NAN: a queue has one. */
+	unsigned n_vectors, vector[MS_EV_VECTORS];
+	double busiest_vector;
 };
 
 /* All unknown. */

@@ -71,6 +71,7 @@ static void cpus(const struct lx_delta *d, struct ms_evidence *ev)
 		ev->value[MS_EV_SOCKET_DROPS] = (double)p->udp_rcvbuf_errors / ev->seconds;
 		ev->value[MS_EV_SOCKET_PPS] =
 			(double)(p->udp_in + p->udp_rcvbuf_errors) / ev->seconds;
+		ev->value[MS_EV_NO_PORT] = (double)p->udp_no_ports / ev->seconds;
 		ev->value[MS_EV_TCP_PPS] = (double)(p->tcp_in + p->tcp_out) / ev->seconds;
 		ev->value[MS_EV_LOST_BEFORE] = (double)p->tcp_retransmits / ev->seconds;
 		ev->value[MS_EV_FORWARDED] = (double)p->ip_forwarded / ev->seconds;
@@ -89,6 +90,9 @@ static void queues(const struct lx_delta *d, const struct lx_ifdata *i, struct m
 
 		if (irq->queue < 0 || irq->queue >= (int)ev->n_queues)
 			continue;
+		if (ev->n_vectors < MS_EV_VECTORS)
+			ev->vector[ev->n_vectors++] = irq->irq;
+		ev->busiest_vector = fmax(ev->busiest_vector, (double)irq->count / ev->seconds);
 		ev->queue[irq->queue].irqs += (double)irq->count / ev->seconds;
 		ev->queue[irq->queue].irq_cpu = cpu_index(&d->host, irq->busiest);
 	}
@@ -99,6 +103,38 @@ static void queues(const struct lx_delta *d, const struct lx_ifdata *i, struct m
 			*(q->dir == LX_RX ? &ev->queue[q->id].rx_pps : &ev->queue[q->id].tx_pps) =
 				(double)q->packets / ev->seconds;
 	}
+}
+
+/* Drivers of Intel's chips at 1 Gbit/s to which rx-usecs 1 and 3 are names of adaptive moderation
+ * (e1000e_set_coalesce and its likes). */
+static bool adaptive_by_number(const char *name, double usecs)
+{
+	static const char *const drivers[] = { "e1000", "e1000e", "igb", "igbvf", "igc" };
+
+	for (unsigned i = 0; i < HO_ARRAY_LEN(drivers); i++)
+		if (!strcmp(name, drivers[i]))
+			return usecs == 1 || usecs == 3;
+	return false;
+}
+
+/*
+ * Who asks and who answers is not to be seen from outside. But requests and answers are as many
+ * packets each way, made by the stack, small, and not passed on. Streams are uneven (TCP
+ * acknowledges every other segment) or large.
+ */
+static double transactions(const struct lx_delta *d, const struct ms_evidence *ev)
+{
+	const struct lx_proto *p = &d->host.proto;
+	double tx = ms_ev(ev, MS_EV_TX_PPS), rx = ms_ev(ev, MS_EV_RX_PPS);
+	double longest = fmax(ms_ev(ev, MS_EV_TX_BYTES) / tx, ms_ev(ev, MS_EV_RX_BYTES) / rx);
+	double ours = (double)HO_MIN(p->ip_in, p->ip_out) / ev->seconds;
+
+	if (!(d->host.has & LX_HOST_PROTO))
+		return NAN;
+	if (!(fmin(tx, rx) > 4) || fmin(tx, rx) < 0.8 * fmax(tx, rx) || longest > 1000 ||
+	    ours < 0.5 * fmin(tx, rx) || ms_ev(ev, MS_EV_FORWARDED) > 0.1 * rx)
+		return 0;
+	return fmin(tx, rx);
 }
 
 void ms_evidence_linux(const struct lx_delta *d, unsigned iface, struct ms_evidence *ev)
@@ -117,6 +153,7 @@ void ms_evidence_linux(const struct lx_delta *d, unsigned iface, struct ms_evide
 
 	ms_evidence_init(ev);
 	ev->seconds = s;
+	ev->shared_cpus = true;
 	snprintf(ev->name, sizeof(ev->name), "%s", i->name);
 	cpus(d, ev);
 	queues(d, i, ev);
@@ -150,8 +187,9 @@ void ms_evidence_linux(const struct lx_delta *d, unsigned iface, struct ms_evide
 	ev->value[MS_EV_RX_USECS] = setting(i, "rx-usecs");
 	adaptive = setting(i, "adaptive-rx");
 	ev->value[MS_EV_ADAPTIVE] = adaptive;
-	if (adaptive == 1)
+	if (adaptive == 1 || adaptive_by_number(i->facts.driver, ms_ev(ev, MS_EV_RX_USECS)))
 		ev->value[MS_EV_RX_USECS] = 1;
+	ev->value[MS_EV_TRANSACTIONS] = transactions(d, ev);
 	ev->value[MS_EV_TSO] = setting(i, "tso");
 	ev->value[MS_EV_GRO] = setting(i, "gro");
 	rx_csum = setting(i, "rx-checksumming");

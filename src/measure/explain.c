@@ -40,6 +40,47 @@ static void advise(struct ms_verdict *out, const struct ms_choices *choices)
 	}
 }
 
+/* Would the number have told anything about such a load? */
+static bool matters(enum ms_evidence_id id, enum ms_aim aim)
+{
+	switch (id) {
+	case MS_EV_TX_RESTART:
+	case MS_EV_SENDER_WAITS:
+	case MS_EV_OFFERED_PPS:
+	case MS_EV_TX_RING:
+	case MS_EV_TX_RESERVED:
+	case MS_EV_BQL:
+	case MS_EV_TSO:
+		return aim == MS_AIM_SEND;
+	case MS_EV_RX_NO_DESC:
+	case MS_EV_RX_NO_BUFFER:
+	case MS_EV_RX_NIC:
+	case MS_EV_RX_RING:
+	case MS_EV_LOST_BEFORE:
+	case MS_EV_BACKLOG_DROPS:
+	case MS_EV_SQUEEZED:
+	case MS_EV_BUDGET:
+	case MS_EV_SOCKET_PPS:
+	case MS_EV_SOCKET_DROPS:
+	case MS_EV_NO_PORT:
+	case MS_EV_GRO:
+		return aim == MS_AIM_RECEIVE;
+	case MS_EV_OUTSTANDING:
+	case MS_EV_THINK:
+	case MS_EV_LATENCY:
+	case MS_EV_SWITCHES:
+		return aim == MS_AIM_REQUEST;
+	case MS_EV_TX_PPS:
+	case MS_EV_RX_PPS:
+	case MS_EV_RX_MISSED:
+	case MS_EV_RX_ERRORS:
+	case MS_EV_LINK_BPS:
+		return true;
+	default:
+		return aim != MS_AIM_NOTHING;
+	}
+}
+
 void ms_explain(const struct ms_evidence *ev, const struct ms_choices *choices,
 		struct ms_verdict *out)
 {
@@ -70,5 +111,6 @@ void ms_explain(const struct ms_evidence *ev, const struct ms_choices *choices,
 	}
 	advise(out, choices);
 	for (unsigned i = 0; i < MS_EV_COUNT; i++)
-		out->unknown[i] = isnan(ev->value[i]);
+		out->unknown[i] =
+			isnan(ev->value[i]) && matters((enum ms_evidence_id)i, out->view.aim);
 }

@@ -61,6 +61,8 @@ struct ms_view {
 	double irq_irq;   /* most of interrupts and softirqs on one CPU */
 	double imbalance; /* share of the busiest queue times queues: 1 = even */
 	double waits;     /* of senders, for the ring */
+	bool stops;       /* sending, waits unknown: the queue is stopped at every third interrupt,
+			   * or more often */
 	double gate;      /* interrupts a second x moderation interval: 1 = always waits for it */
 	/* prices in ns, of the law */
 	double round; /* requests, s: of one, without the client's pause; unknown outstanding = 1 */
@@ -121,7 +123,7 @@ struct ms_verdict {
 	bool advises;              /* another setting is worth it */
 	struct ms_choice advice;   /* else the present one */
 	double expects;            /* the objective with it */
-	bool unknown[MS_EV_COUNT]; /* could not be read */
+	bool unknown[MS_EV_COUNT]; /* could not be read, and would have told something */
 };
 
 /* choices may be NULL: all that make sense. */

@@ -81,11 +81,31 @@ static void more(char *text, size_t bytes, const char *command)
 	snprintf(text + at, bytes - at, "%s%s", at ? "; " : "", command);
 }
 
+/* With the vectors' numbers, where they are known. */
+static void affinity_command(const struct ms_evidence *ev, const char *cpus, char *line,
+			     size_t bytes)
+{
+	char list[MS_EV_VECTORS * 8];
+	size_t at = 0;
+
+	for (unsigned i = 0; i < ev->n_vectors && at < sizeof(list); i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, " %u", ev->vector[i]);
+	if (!ev->n_vectors)
+		snprintf(line, bytes, "echo %s > /proc/irq/N/smp_affinity_list", cpus);
+	else if (ev->n_vectors == 1)
+		snprintf(line, bytes, "echo %s > /proc/irq/%u/smp_affinity_list", cpus,
+			 ev->vector[0]);
+	else
+		snprintf(line, bytes,
+			 "for i in%s; do echo %s > /proc/irq/$i/smp_affinity_list; done", list,
+			 cpus);
+}
+
 void ms_linux_commands(const struct ms_evidence *ev, const char *iface, enum ms_aim aim,
 		       const struct ms_choice *from, const struct ms_choice *to, char *text,
 		       size_t bytes)
 {
-	char line[256], cpus[160];
+	char line[512], cpus[160];
 
 	text[0] = '\0';
 	if (from->ring != to->ring) {
@@ -97,15 +117,16 @@ void ms_linux_commands(const struct ms_evidence *ev, const char *iface, enum ms_
 		if (to->usecs == 1)
 			snprintf(line, sizeof(line), "ethtool -C %s adaptive-rx on", iface);
 		else
-			snprintf(line, sizeof(line), "ethtool -C %s adaptive-rx off rx-usecs %u",
-				 iface, to->usecs);
+			snprintf(line, sizeof(line), "ethtool -C %s %srx-usecs %u", iface,
+				 isnan(ms_ev(ev, MS_EV_ADAPTIVE)) ? "" : "adaptive-rx off ",
+				 to->usecs);
 		more(text, bytes, line);
 	}
 	if (from->mode != to->mode && to->mode == MS_MODE_POLL)
 		more(text, bytes, "sysctl net.core.busy_poll=50 net.core.busy_read=50");
 	if (from->place != to->place) {
-		snprintf(line, sizeof(line), "echo %s > /proc/irq/N/smp_affinity_list",
-			 ms_place_cpus(ev, to->place, cpus, sizeof(cpus)));
+		ms_place_cpus(ev, to->place, cpus, sizeof(cpus));
+		affinity_command(ev, cpus, line, sizeof(line));
 		more(text, bytes, line);
 	}
 }

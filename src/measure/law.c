@@ -242,6 +242,8 @@ void ms_choices_live(const struct ms_view *v, struct ms_choices *out)
 			c.ring = 0;
 		if (isnan(ms_ev(v->ev, MS_EV_RX_USECS)))
 			c.usecs = v->now.usecs;
+		if (c.usecs == 1 && isnan(ms_ev(v->ev, MS_EV_ADAPTIVE)) && v->now.usecs != 1)
+			continue;
 		if (v->now.place == MS_PLACE_ELSE)
 			c.place = MS_PLACE_ELSE;
 		out->choice[out->n++] = c;

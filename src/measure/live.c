@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/compiler.h"
 #include "linux/iface.h"
+#include "measure/explain_live.h"
 
 /* Autonegotiation of copper takes up to about 4 s. */
 #define LINK_WAIT_NS 8000000000u
@@ -180,6 +182,18 @@ static void from_delta(const struct lx_delta *d, struct ms_live_result *out)
 		out->value[MS_LIVE_SWITCHES] = (double)d->host.switches / s;
 }
 
+static void explain(const struct lx_delta *d, struct ms_live_result *out)
+{
+	struct ms_evidence evidence;
+	struct ms_verdict verdict;
+
+	ms_explain_live(d, 0, &evidence, &verdict);
+	out->cause = (unsigned)(verdict.cause - ms_causes);
+	out->certainty = verdict.finding.certainty;
+	snprintf(out->why, sizeof(out->why), "%.99s: %.295s", verdict.finding.sentence,
+		 verdict.finding.arithmetic);
+}
+
 int ms_live_settle(struct ms_live *live, struct ho_err *err)
 {
 	int rc = await_link(live, err);
@@ -193,8 +207,10 @@ int ms_live_measure(struct ms_live *live, struct ms_live_result *out, struct ho_
 
 	for (unsigned m = 0; m < MS_LIVE_METRICS; m++)
 		out->value[m] = NAN;
-	if (live->changed)
+	if (live->changed) {
+		lx_sampler_refresh(live->sampler);
 		rc = ms_live_settle(live, err);
+	}
 	if (rc == 0)
 		rc = lx_sampler_read(live->sampler, &live->before, err);
 	if (rc == 0)
@@ -212,6 +228,7 @@ int ms_live_measure(struct ms_live *live, struct ms_live_result *out, struct ho_
 	if (!live->after.iface[0].has)
 		return ho_err_set(err, -ENODEV, "%s: the interface is gone", live->ifname);
 	from_delta(&live->delta, out);
+	explain(&live->delta, out);
 	return 0;
 }
 

@@ -39,9 +39,16 @@ enum ms_live_metric {
 	MS_LIVE_METRICS,
 };
 
+#define MS_LIVE_WHY 400
+
 struct ms_live_result {
 	double value[MS_LIVE_METRICS]; /* NAN: this machine or workload does not tell */
 	double seconds;                /* that were counted */
+	/* What limited meanwhile (explain_live.h): index into ms_causes, and the verdict with its
+	 * arithmetic. */
+	unsigned cause;
+	double certainty;
+	char why[MS_LIVE_WHY];
 };
 
 struct ms_live;

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/stop_signals.h"
 #include "base/units.h"
+#include "measure/explain.h"
 #include "measure/target.h"
 
 static const struct ms_metric metrics[MS_LIVE_METRICS] = {
@@ -39,19 +40,25 @@ static_assert(MS_LIVE_METRICS <= MS_METRICS_MAX, "a cell has room for all of the
 enum live_limit {
 	LIMIT_NONE,
 	LIMIT_ROUNDED, /* no limit: the driver took another value than it was asked to */
-	LIMITS,
+	LIMIT_CAUSES,  /* and from here on ms_causes, in its order */
 };
-static const char letters[] = { [LIMIT_NONE] = '-', [LIMIT_ROUNDED] = '~', [LIMITS] = '\0' };
+/* Of the causes: idle, lost-before, wire, asked, pci, backlog, hot-queue, hot-cpu, irq-affinity,
+ * socket, no-port, rx-ring, tx-ring, moderation, irq-rate, segmentation, offload, cpu, path,
+ * budget, cache, switches, offered. */
+static const char letters[] = "-~.LWABbQHIsnrRMiSoCPumxO";
 
 static const char *limit_name(unsigned limit)
 {
-	return limit == LIMIT_ROUNDED ? "other_value" : "unknown";
+	return limit >= LIMIT_CAUSES    ? ms_causes[limit - LIMIT_CAUSES].name
+	       : limit == LIMIT_ROUNDED ? "other_value"
+					: "unknown";
 }
 
 static const char *limit_title(unsigned limit)
 {
-	return limit == LIMIT_ROUNDED ? "another value than asked for"
-				      : "nothing that was looked for";
+	return limit >= LIMIT_CAUSES    ? ms_causes[limit - LIMIT_CAUSES].title
+	       : limit == LIMIT_ROUNDED ? "another value than asked for"
+					: "nothing that was looked for";
 }
 
 struct ms_target {
@@ -277,17 +284,39 @@ static double digits(double value)
 	return strtod(text, NULL);
 }
 
+/* The round whose verdict most rounds had, the surest of them. */
+static const struct ms_live_result *verdict_of(const struct ms_live_result *rounds, unsigned n)
+{
+	const struct ms_live_result *best = rounds;
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned same = 0;
+
+		for (unsigned k = 0; k < n; k++)
+			same += rounds[k].cause == rounds[i].cause;
+		if (same > most || (same == most && rounds[i].certainty > best->certainty)) {
+			most = same;
+			best = &rounds[i];
+		}
+	}
+	return best;
+}
+
 static void make_cell(const struct runner *r, unsigned p, struct ms_cell *cell)
 {
 	unsigned repeats = r->target->repeats;
+	const struct ms_live_result *verdict = verdict_of(&r->result[p * repeats], repeats);
 	double v[MS_REPEATS_MAX];
 
 	*cell = (struct ms_cell){
 		.present = true,
-		.limit = r->note[p][0] ? LIMIT_ROUNDED : LIMIT_NONE,
+		.limit = r->note[p][0] ? LIMIT_ROUNDED : LIMIT_CAUSES + verdict->cause,
+		.used = NAN,
 		.rounds = repeats,
 	};
-	snprintf(cell->text, sizeof(cell->text), "%s", r->note[p]);
+	snprintf(cell->text, sizeof(cell->text), "%.99s%s%.295s", r->note[p],
+		 r->note[p][0] ? "; " : "", verdict->why);
 	for (unsigned m = 0; m < MS_LIVE_METRICS; m++) {
 		unsigned n = 0;
 

@@ -276,6 +276,8 @@ static int run(struct ms_tune_live *t, unsigned cell, struct ho_err *err)
 			"(--gen, --rr, --run with --metric)",
 			ms_live_ifname(t->live));
 	ms_mean_add(&t->cell[cell].score, score);
+	t->cell[cell].cause = r.cause;
+	memcpy(t->cell[cell].why, r.why, sizeof(r.why));
 	t->runs++;
 	if (t->progress)
 		t->progress(t->ctx, t, cell, score);

@@ -40,6 +40,9 @@ struct ms_knob {
 struct ms_live_cell {
 	unsigned char at[MS_KNOBS_MAX]; /* index into each knob's values */
 	struct ms_mean score;
+	/* What limited in its last run: index into ms_causes, and why. */
+	unsigned cause;
+	char why[MS_LIVE_WHY];
 };
 
 struct ms_tune_live {

@@ -10,6 +10,8 @@
 /* What an interrupt begins beside its handler, as a share of the handler: the start of softirqs and
  * a poll. No counter tells it apart from the frames' work; this is Linux's on many machines. */
 #define BEGINS 0.55
+/* Events that may be chance. */
+#define FEW 5
 
 static double divide(double a, double b)
 {
@@ -223,6 +225,9 @@ void ms_view_make(const struct ms_evidence *ev, struct ms_view *v)
 	};
 	interval = v->now.usecs == 1 ? NAN : v->now.usecs * 1.024e-6;
 	v->cleanings = ms_ev0(ev, MS_EV_IRQS) / fmax(1, ev->n_queues);
+	/* A request and its answer have one vector, and other queues have nothing to do with it. */
+	if (v->aim == MS_AIM_REQUEST && !isnan(ev->busiest_vector))
+		v->cleanings = ev->busiest_vector;
 	v->gate = v->now.usecs ? v->cleanings * interval : 0;
 	if (v->aim == MS_AIM_REQUEST) {
 		double n = ms_ev(ev, MS_EV_OUTSTANDING);
@@ -233,6 +238,10 @@ void ms_view_make(const struct ms_evidence *ev, struct ms_view *v)
 			  (isnan(v->soft_ns) ? 0 : v->soft_ns) + (isnan(v->irq_ns) ? 0 : v->irq_ns);
 		v->work *= 1e-9;
 	}
+	/* How long a sender waits is its own affair. That a queue was stopped shows as well. */
+	v->stops = v->aim == MS_AIM_SEND && isnan(ms_ev(ev, MS_EV_SENDER_WAITS)) &&
+		   ms_ev(ev, MS_EV_TX_RESTART) > 0.3 * ms_ev0(ev, MS_EV_IRQS) &&
+		   ms_ev(ev, MS_EV_TX_RESTART) * ev->seconds > FEW;
 	v->in_flight = ms_ev(ev, MS_EV_TX_RING) - ms_ev0(ev, MS_EV_TX_RESERVED);
 }
 

@@ -4,11 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 #include <string.h>
 
 #include "measure/exam.h"
+#include "measure/explain_lab.h"
+#include "measure/explain_live.h"
+#include "measure/target.h"
 #include "measure/tune.h"
 
 /* A box that sends 60-byte frames as fast as it can, with one CPU. */
@@ -124,6 +128,143 @@ static void test_request(void **state)
 	assert_string_equal(cause(&ev), "path");
 }
 
+/* A live box of two CPUs over 2 s, with an interface that idles. */
+struct live_box {
+	struct lx_cpu cpu[2];
+	struct lx_irq irq[2];
+	struct lx_setting setting[2];
+	struct lx_ifdata iface;
+	struct lx_delta delta;
+};
+
+static void live_box(struct live_box *b)
+{
+	memset(b, 0, sizeof(*b));
+	for (unsigned i = 0; i < 2; i++) {
+		b->cpu[i].id = i;
+		b->cpu[i].online = true;
+		b->cpu[i].time_ns[LX_TIME_IDLE] = 1900000000;
+		b->cpu[i].time_ns[LX_TIME_SYSTEM] = 100000000;
+		b->irq[i] = (struct lx_irq){ .irq = 24 + i, .queue = 0 };
+	}
+	b->setting[0] = (struct lx_setting){ .name = "rx-usecs", .value = 1000 };
+	b->setting[1] = (struct lx_setting){ .name = "rx", .value = 256 };
+	snprintf(b->iface.name, sizeof(b->iface.name), "nic");
+	b->iface.has = LX_IF_LINK | LX_IF_IRQS;
+	b->iface.facts.link_bps = 1000000000;
+	b->iface.facts.rx_queues = b->iface.facts.tx_queues = 1;
+	b->iface.irq = b->irq;
+	b->iface.n_irqs = 2;
+	b->iface.setting = b->setting;
+	b->iface.n_settings = 2;
+	b->delta.interval_ns = 2000000000;
+	b->delta.iface = &b->iface;
+	b->delta.n_ifaces = 1;
+	b->delta.host.cpu = b->cpu;
+	b->delta.host.n_cpus = 2;
+	b->delta.host.has = LX_HOST_TIMES | LX_HOST_SOFTNET | LX_HOST_PROTO;
+}
+
+static void live_frames(struct live_box *b, uint64_t rx, uint64_t tx, uint64_t bytes)
+{
+	b->iface.link.rx_packets = rx;
+	b->iface.link.rx_bytes = rx * bytes;
+	b->iface.link.tx_packets = tx;
+	b->iface.link.tx_bytes = tx * bytes;
+}
+
+static const struct ms_verdict *live_verdict(const struct live_box *b)
+{
+	static struct ms_evidence ev;
+	static struct ms_verdict v;
+
+	ms_explain_live(&b->delta, 0, &ev, &v);
+	return &v;
+}
+
+/* What a live box shows, and the verdict that follows. */
+static void test_live(void **state)
+{
+	const struct ms_verdict *v;
+	struct live_box b;
+	char text[512];
+
+	live_box(&b);
+	assert_string_equal(live_verdict(&b)->cause->name, "idle");
+	/* Everything is taken: a busy CPU alone is no limit, whatever else runs on it. */
+	live_frames(&b, 200000, 0, 60);
+	assert_string_equal(live_verdict(&b)->cause->name, "offered");
+	b.cpu[0].time_ns[LX_TIME_USER] = 1900000000;
+	b.cpu[0].time_ns[LX_TIME_IDLE] = 0;
+	v = live_verdict(&b);
+	assert_string_equal(v->cause->name, "offered");
+	assert_false(v->advises);
+	assert_true(v->unknown[MS_EV_RX_NIC] && !v->unknown[MS_EV_SENDER_WAITS]);
+	/* The larger of two losses names it. */
+	b.delta.host.proto.udp_rcvbuf_errors = 150000;
+	b.cpu[1].softnet.dropped = 2000;
+	assert_string_equal(live_verdict(&b)->cause->name, "socket");
+	b.cpu[1].softnet.dropped = 400000;
+	assert_string_equal(live_verdict(&b)->cause->name, "backlog");
+	b.cpu[1].softnet.dropped = b.delta.host.proto.udp_rcvbuf_errors = 0;
+	b.delta.host.proto.udp_no_ports = 199000;
+	assert_string_equal(live_verdict(&b)->cause->name, "no-port");
+
+	/* Requests of the stack, one at a time, each waiting for a timer of 1 ms. */
+	live_box(&b);
+	live_frames(&b, 1900, 1900, 98);
+	b.delta.host.proto.ip_in = b.delta.host.proto.ip_out = 1900;
+	b.irq[0].count = 1900;
+	b.irq[1].count = 1850;
+	v = live_verdict(&b);
+	assert_string_equal(v->cause->name, "moderation");
+	assert_true(v->advises && v->advice.usecs == 0);
+	ms_linux_commands(v->view.ev, "nic", v->view.aim, &v->view.now, &v->advice, text,
+			  sizeof(text));
+	/* adaptive-rx is not there, so it is not in the command. */
+	assert_string_equal(text, "ethtool -C nic rx-usecs 0");
+	/* Two streams of somebody else's are none, and neither are large frames. */
+	b.delta.host.proto.ip_out = 0;
+	assert_string_not_equal(live_verdict(&b)->cause->name, "moderation");
+	b.delta.host.proto.ip_out = 1900;
+	live_frames(&b, 1900, 1900, 1500);
+	assert_string_not_equal(live_verdict(&b)->cause->name, "moderation");
+
+	/* Two lost frames are chance. */
+	live_box(&b);
+	live_frames(&b, 4, 0, 60);
+	b.iface.link.rx_errors = 2;
+	assert_string_equal(live_verdict(&b)->cause->name, "offered");
+	b.iface.link.rx_errors = 200;
+	assert_string_equal(live_verdict(&b)->cause->name, "lost-before");
+
+	/* TCP in pieces of 58 KB is not frame by frame, although GRO is off. */
+	live_box(&b);
+	b.setting[0] = (struct lx_setting){ .name = "gro", .value = 0 };
+	b.iface.facts.link_bps = 10000000000;
+	live_frames(&b, 8000, 4000, 58000);
+	b.delta.host.proto.tcp_in = 8000;
+	b.cpu[0].time_ns[LX_TIME_IDLE] = 0;
+	assert_string_equal(live_verdict(&b)->cause->name, "offered");
+	live_frames(&b, 200000, 100000, 1448);
+	b.delta.host.proto.tcp_in = 200000;
+	assert_string_equal(live_verdict(&b)->cause->name, "segmentation");
+}
+
+/* Each cause has a letter of its own in the table of a sweep. */
+static void test_letters(void **state)
+{
+	const char *letters = ms_target_live.limit_letters;
+	unsigned n = 0;
+
+	while (ms_causes[n].name)
+		n++;
+	assert_int_equal(strlen(letters), n + 2);
+	for (unsigned i = 0; letters[i]; i++)
+		assert_true(strchr(letters, letters[i]) == letters + i);
+	assert_string_equal(ms_target_live.limit_name(n + 1), "offered");
+}
+
 /* A row without words is none; names are unique. */
 static void test_table(void **state)
 {
@@ -188,7 +329,8 @@ int main(void)
 		cmocka_unit_test(test_sender),   cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_receiver), cmocka_unit_test(test_request),
 		cmocka_unit_test(test_table),    cmocka_unit_test(test_tune),
-		cmocka_unit_test(test_case),
+		cmocka_unit_test(test_case),     cmocka_unit_test(test_live),
+		cmocka_unit_test(test_letters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
