@@ -40,6 +40,7 @@ check "no journal is left" [ "$(journals)" = 0 ]
 check "four points, each measured" jq -e '.points == 4 and (.cells | length) == 4 and
 	all(.cells[]; .value > 0 and .tx_pps > 0 and .rounds == 2 and .low.value <= .value and .high.value >= .value)' \
 	"$work/sweep.json"
+check "what limits is told at each" jq -e 'all(.cells[]; .limit != "unknown" and (.limit_text | length > 20))' "$work/sweep.json"
 check "axes are judged" jq -e '[.effects[] | select(.metric == "value")] | length == 2' "$work/sweep.json"
 check "the page is written" grep -q '"command":"sweep"' "$work/page.html"
 check "the page describes the machine" grep -q '"driver":"veth' "$work/page.html"

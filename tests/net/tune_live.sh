@@ -36,6 +36,8 @@ check "intervals hold the truth" jq -e '.before - .before_ci95 < 1010 and .befor
 	.after_ci95 > 0' "$tmp/out"
 check "the commands are told" jq -e '.commands | length == 2' "$tmp/out"
 check "settings are as before" unchanged
+check "what limits is told for before, after and each setting" jq -e '.before_limit.cause and .after_limit.text
+	and all(.settings[]; .limit.cause)' "$tmp/out"
 check "the page is written" grep -q '"command":"tune"' "$tmp/page.html"
 
 tune --run "bash $tmp/load" --metric 'delay ([0-9]+)' --less --for latency -j >"$tmp/out"
@@ -76,11 +78,32 @@ refused 1 'go with' --set tx=3
 in_a "$HOLDOFF" tune lab:ixgbe-txring --apply 2>"$tmp/err"
 check "--apply does not go with virtual time" [ $? = 1 ]
 
+# gen --tune: what it says of a port without an interface, and of one that has nothing to tune.
+gen_refused() { # gen_refused STATUS WORDS ARGUMENTS...
+	local status=$1 words=$2
+	shift 2
+	in_a "$HOLDOFF" gen -d 50ms -Q "$@" >/dev/null 2>"$tmp/err"
+	check "gen $*: status $status" [ $? = "$status" ]
+	check "  and says so" grep -q -- "$words" "$tmp/err"
+}
+gen_refused 1 'no interface' mem:a --tune
+gen_refused 1 'in the lab' lab:two-hosts --tune
+gen_refused 1 'its own times' packet:tlv0 --tune --replay "$tmp/none.pcap"
+gen_refused 0 'nothing to tune' packet:tlv0 --tune
+ip -n "$a" addr add 198.18.9.1/24 dev tlv0
+ip -n "$a" route add default via 198.18.9.2 dev tlv0
+gen_refused 2 '--force' packet:tlv0 --tune
+ip -n "$a" route del default
+check "settings are as before" unchanged
+
 # A signal in the middle.
 ip netns exec "$a" "$HOLDOFF" tune tlv0 --settle 0s --time 30s --knob gro-flush-timeout=70000,80000 \
 	--run 'sleep 0.1; echo 1' --metric '1' >/dev/null 2>&1 &
 pid=$!
 until_true 20 timeout_is 70000 || until_true 5 timeout_is 80000
+gen_refused 2 "$pid" packet:tlv0 --tune
+tune --runs 6 2>"$tmp/err"
+check "a second tuner is refused" [ $? = 2 ]
 kill -TERM $pid
 wait $pid
 check "a signal ends it as interrupted" [ $? = 2 ]
