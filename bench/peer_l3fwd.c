@@ -319,9 +319,10 @@ static void fill_fib6(uint32_t routes)
 	struct rte_fib6_conf conf = {
 		.type = RTE_FIB6_TRIE,
 		.max_routes = (int)routes + 1000,
-		/* A /48 takes up to three tables of 256; the narrow kind has 32767 at most. */
+		/* For a /48 three tables of 256 are set aside, however many it shares with others;
+		 * the narrow kind has 32767 at most. */
 		.trie = { .nh_sz = many ? RTE_FIB6_TRIE_4B : RTE_FIB6_TRIE_2B,
-			  .num_tbl8 = many ? routes + routes / 8 : 32000 },
+			  .num_tbl8 = many ? 3 * routes + 1000 : 32000 },
 	};
 
 	fib6 = rte_fib6_create("fib6", 0, &conf);

@@ -57,6 +57,7 @@ static int make_worker(struct ro_router *r, unsigned i, struct ho_err *err)
 
 		w->rxq[p] = rx && i < rx->n_rxq ? rx->rxq[i] : NULL;
 		w->txq[p] = tx && i < tx->n_txq ? tx->txq[i] : NULL;
+		w->list[p] = w->txq[p] ? &w->out[p] : NULL;
 		if (tx && !w->txq[p])
 			return ho_err_set(err, -EINVAL,
 					  "%s has %u transmit queues; %u workers need as many",

@@ -3,7 +3,8 @@
  * Inside the router: a worker, and what its files call of one another. Everything here runs in the
  * worker's task.
  *
- *   worker.c  loop, fast path          slow.c    layer 2, a packet at a time
+ *   worker.c  loop       fast.c    what most packets take, a burst at a time
+ *   slow.c    layer 2, a packet at a time
  *   output.c  headers, queues, paths   ip4.c, ip6.c, ip4_options.c   checks, errors, forwarding
  *   frag.c    IPv4 fragments           icmp4.c, icmp6.c   errors     local.c   echo, closed ports
  *   hold.c    waiting for neighbours   arp.c, nd.c   what neighbours say and ask
@@ -27,7 +28,7 @@ _Static_assert(RO_OUT >= PK_BURST + PK_FRAME_MAX_SLOTS, "a frame fits beside a b
 
 struct ro_out {
 	unsigned n;
-	struct pk_slot slot[RO_OUT];
+	struct pk_slot slot[RO_OUT] HO_CACHE_ALIGNED;
 };
 
 /* A packet on the slow path. Whoever has it ends by dropping, holding or sending it. */
@@ -93,8 +94,9 @@ struct ro_worker {
 	bool own_stack, slow_only;
 	struct port_rxq *rxq[RO_PORTS_MAX]; /* NULL where the port has none for us */
 	struct port_txq *txq[RO_PORTS_MAX];
-	uint64_t now_ns;  /* of this turn */
-	uint64_t touched; /* ports with something in out[], a bit each */
+	struct ro_out *list[RO_PORTS_MAX]; /* &out[port], or NULL: the port takes nothing */
+	uint64_t now_ns;                   /* of this turn */
+	uint64_t touched;                  /* ports with something in out[], a bit each */
 	const struct pk_flowhash *hash;
 	struct ro_wish_queue *wishes;
 	struct ro_order_queue *orders;

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The fast path. A burst of one port is sorted, all its destinations are looked up together, then
+ * each packet gets its new header:
+ *
+ *   fetch    addresses of all frames, their headers on the way to the cache
+ *   sort     checks; each good packet becomes a draft of the slot that it will leave in
+ *   look up  fib4.h, fib6.h: 64 at a time
+ *   send     next hop, TTL, checksum, Ethernet; the draft goes into the list of the port
+ *
+ * What does not fit is set aside and goes through ro_slow afterwards, which looks at it anew and
+ * names what is wrong with it.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <string.h>
+
+#include "packet/csum.h"
+#include "route/fib4.h"
+#include "route/fib6.h"
+#include "route/worker.h"
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+/* Frames of several buffers, or that become several. */
+#define NOT_SIMPLE (PK_MORE | PK_TSO)
+/* What stays of a frame's flags when it is sent on. */
+#define FLAGS_KEPT (PK_MORE | PK_CSUM_OK | PK_CSUM_PARTIAL | PK_TSO)
+
+/*
+ * A slot is two words of 64 bits here, whose fields are those of the little end.
+ *   word 0: buf 0, off 32, len 48; word 1: flags 0, vlan 16, meta 32
+ */
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "slots and headers are read in words");
+_Static_assert(offsetof(struct pk_slot, off) == 4 && offsetof(struct pk_slot, len) == 6 &&
+		       offsetof(struct pk_slot, flags) == 8 && offsetof(struct pk_slot, meta) == 12,
+	       "a slot's words");
+#define SLOT_OFF  32
+#define SLOT_LEN  48
+#define SLOT_META 32
+
+/* The first bytes behind the addresses: an Ethernet type, then the first two of a packet. */
+#define IS_IPV4   0x450008u /* without options; the second byte is the type of service */
+#define IPV4_MASK 0xffffffu
+#define IS_IPV6   0x60dd86u
+#define IPV6_MASK 0xf0ffffu
+
+#define NOBODY 1ull /* no address, shifted to the upper end of a word, is equal to it */
+
+struct draft {
+	uint64_t word[2];
+};
+
+/* Packets of a burst that the fast path takes, of one family. */
+struct lane {
+	unsigned n;
+	uint8_t slot[PK_BURST]; /* which of the burst */
+	uint8_t *ip[PK_BURST];
+	struct draft draft[PK_BURST]; /* begins with the IP header, and ends with the packet */
+	uint32_t nh[PK_BURST];
+};
+
+struct burst {
+	uint8_t *data[PK_BURST];
+	struct lane v4, v6;
+	uint32_t dst4[PK_BURST];
+	struct fib6_addr dst6[PK_BURST];
+	unsigned slow;
+	uint8_t slow_at[PK_BURST];
+	uint64_t bytes;
+	unsigned more; /* slots that are not the last of their frame */
+};
+
+ALWAYS uint64_t load64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+ALWAYS uint32_t load32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+ALWAYS uint16_t load16(const void *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* --- sort ----------------------------------------------------------------------------------- */
+
+/* Is it divisible by 65535? Not 0: a header has its version. (A number is divisible by an odd one
+ * if its product with the inverse of that modulo 2^64 is no greater than the greatest quotient.) */
+ALWAYS bool sum_right(uint64_t sum)
+{
+	return sum * 0xfffefffefffeffffu <= UINT64_MAX / 65535;
+}
+
+/* RFC 1812 5.2.2 and 5.3.7, for a header without options. */
+ALWAYS bool good4(const struct ro_own *own, const uint8_t *ip, uint32_t bytes, uint32_t have)
+{
+	uint32_t src = load32(ip + 12), bit = ro_own_bit4(src);
+	uint64_t sum = (uint64_t)src + load32(ip + 16) + load32(ip + 8), first = load64(ip);
+
+	if (ho_unlikely(bytes - PK_IPV4_BYTES > have - PK_IPV4_BYTES || ip[8] <= 1))
+		return false;
+	sum += first;
+	sum += sum < first; /* modulo 65535, 2^64 is 1 */
+	if (ho_unlikely(!sum_right(sum)))
+		return false;
+	/* 0/8, groups and above; 127/8; 169.254/16 */
+	if (ho_unlikely((uint8_t)(src - 1) >= 223 || (uint8_t)src == 127 ||
+			(uint16_t)src == 0xfea9))
+		return false;
+	return !(own->v4[bit / 64] >> (bit % 64) & 1);
+}
+
+ALWAYS bool good6(const struct ro_own *own, const uint8_t *ip, uint32_t bytes, uint32_t have)
+{
+	uint32_t bit = ro_own_bit6(ip + 8);
+
+	if (ho_unlikely(bytes > have || ip[6] == PK_IP_HOPOPTS || ip[7] <= 1))
+		return false;
+	/* ::, ::1, mapped and such begin with zeros; groups and link-local with fe or ff. */
+	if (ho_unlikely(load64(ip + 8) == 0 || ip[8] >= 0xfe))
+		return false;
+	return !(own->v6[bit / 64] >> (bit % 64) & 1);
+}
+
+/* The Ethernet destination of frames for an interface, as the upper 48 bits of a word. */
+ALWAYS uint64_t expected(const struct ro_iface *in)
+{
+	return in && in->up ? in->mac_word << 16 : NOBODY;
+}
+
+ALWAYS void draft(struct lane *l, unsigned n, const struct pk_slot *s, unsigned i, uint8_t *ip,
+		  uint32_t before, uint32_t bytes)
+{
+	l->slot[n] = (uint8_t)i;
+	l->ip[n] = ip;
+	/* Field by field: a word that has just been written in parts would be waited for. */
+	l->draft[n].word[0] =
+		s->buf | (uint64_t)(s->off + before) << SLOT_OFF | (uint64_t)bytes << SLOT_LEN;
+	l->draft[n].word[1] = (s->flags & FLAGS_KEPT) | (uint64_t)s->meta << SLOT_META;
+}
+
+/* The packet of a frame that begins `before` bytes behind d, if it is IPv4 and good. */
+ALWAYS bool take4(struct burst *b, unsigned n, const struct ro_own *own, const struct pk_slot *s,
+		  unsigned i, uint8_t *d, uint64_t mac, const uint32_t before)
+{
+	uint8_t *ip = d + before;
+	uint32_t have = s->len - before, bytes = ntohs(load16(ip + 2));
+
+	if (ho_unlikely((load32(ip - 2) & IPV4_MASK) != IS_IPV4 || load64(d) << 16 != mac))
+		return false;
+	if (before != PK_ETH_BYTES && have < PK_IPV4_BYTES)
+		return false;
+	if (!good4(own, ip, bytes, have))
+		return false;
+	b->dst4[n] = ntohl(load32(ip + 16));
+	draft(&b->v4, n, s, i, ip, before, bytes);
+	return true;
+}
+
+ALWAYS bool take6(struct burst *b, unsigned n, const struct ro_own *own, const struct pk_slot *s,
+		  unsigned i, uint8_t *d, uint64_t mac, const uint32_t before)
+{
+	uint8_t *ip = d + before;
+	uint32_t have = s->len - before, bytes = ntohs(load16(ip + 4)) + PK_IPV6_BYTES;
+
+	if (ho_unlikely((load32(ip - 2) & IPV6_MASK) != IS_IPV6 || load64(d) << 16 != mac))
+		return false;
+	if (have < PK_IPV6_BYTES || !good6(own, ip, bytes, have))
+		return false;
+	memcpy(&b->dst6[n], ip + 24, 16);
+	draft(&b->v6, n, s, i, ip, before, bytes);
+	return true;
+}
+
+ALWAYS bool simple(const struct pk_slot *s, uint16_t flags)
+{
+	return ho_likely(s->len >= PK_ETH_BYTES + PK_IPV4_BYTES && !(s->flags & flags));
+}
+
+/*
+ * Frames from i on, as long as they are untagged, of the family and good; returns the first one
+ * that is not. A loop of its own for each family, so that what it needs stays in registers.
+ */
+static __attribute__((noinline)) unsigned run4(struct burst *b, const struct ro_own *own,
+					       const struct pk_slot *slots, unsigned i, unsigned n,
+					       uint64_t mac)
+{
+	unsigned n4 = b->v4.n;
+
+	for (; i < n; i++, n4++) {
+		if (!simple(&slots[i], NOT_SIMPLE | PK_VLAN) ||
+		    !take4(b, n4, own, &slots[i], i, b->data[i], mac, PK_ETH_BYTES))
+			break;
+	}
+	b->v4.n = n4;
+	return i;
+}
+
+static __attribute__((noinline)) unsigned run6(struct burst *b, const struct ro_own *own,
+					       const struct pk_slot *slots, unsigned i, unsigned n,
+					       uint64_t mac)
+{
+	unsigned n6 = b->v6.n;
+
+	for (; i < n; i++, n6++) {
+		if (!simple(&slots[i], NOT_SIMPLE | PK_VLAN) ||
+		    !take6(b, n6, own, &slots[i], i, b->data[i], mac, PK_ETH_BYTES))
+			break;
+	}
+	b->v6.n = n6;
+	return i;
+}
+
+/* A frame whose tag is in the frame or in the slot. false: for the slow path. */
+static __attribute__((noinline)) bool tagged(struct burst *b, const struct ro_own *own,
+					     const struct pk_slot *s, unsigned i,
+					     struct ro_iface *const *row)
+{
+	uint8_t *d = b->data[i];
+	const bool inside = !(s->flags & PK_VLAN);
+	uint64_t mac;
+
+	if (!row || !simple(s, NOT_SIMPLE) || (load16(d + 12) == htobe16(PK_ETH_VLAN)) != inside)
+		return false;
+	mac = expected(RO_RCU_GET(row[(inside ? ntohs(load16(d + 14)) : s->vlan) & PK_VLAN_ID]));
+	if (inside ? take4(b, b->v4.n, own, s, i, d, mac, PK_ETH_BYTES + PK_VLAN_BYTES)
+		   : take4(b, b->v4.n, own, s, i, d, mac, PK_ETH_BYTES))
+		b->v4.n++;
+	else if (inside ? take6(b, b->v6.n, own, s, i, d, mac, PK_ETH_BYTES + PK_VLAN_BYTES)
+			: take6(b, b->v6.n, own, s, i, d, mac, PK_ETH_BYTES))
+		b->v6.n++;
+	else
+		return false;
+	return true;
+}
+
+static void sort(const struct ro_worker *w, unsigned port, const struct pk_slot *slots, unsigned n,
+		 struct burst *b)
+{
+	const struct ro_view *v = w->view;
+	struct ro_iface *const *row = RO_RCU_GET(v->by_vlan[port]);
+	const uint64_t untagged = expected(row ? RO_RCU_GET(row[0]) : NULL);
+	const struct ro_own *own = RO_RCU_GET(v->own);
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned begin;
+
+		do {
+			begin = i;
+			i = run4(b, own, slots, i, n, untagged);
+			i = run6(b, own, slots, i, n, untagged);
+			while (i < n && tagged(b, own, &slots[i], i, row))
+				i++;
+		} while (i > begin && i < n);
+		if (i == n)
+			break;
+		b->slow_at[b->slow++] = (uint8_t)i;
+		/* The rest of its slots are not frames. */
+		for (; i + 1 < n && (slots[i].flags & PK_MORE); i++)
+			b->more++;
+	}
+}
+
+static __attribute__((noinline)) void fetch(const struct ro_worker *w, const struct pk_slot *slots,
+					    unsigned n, struct burst *b)
+{
+	uint8_t *const base = w->arena->base;
+	const size_t stride = w->arena->stride_bytes;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t *data = base + slots[i].buf * stride + slots[i].off;
+
+		b->data[i] = data;
+		bytes += slots[i].len;
+		ho_prefetchw(data);
+	}
+	b->bytes = bytes;
+}
+
+/* --- send ----------------------------------------------------------------------------------- */
+
+static const struct ro_nh *path(const struct ro_worker *w, const struct ro_nh *nh,
+				const uint8_t *ip, uint32_t bytes, uint8_t family)
+{
+	const struct ro_ecmp *e = nh->ecmp;
+	uint32_t h = ro_flow_hash(w->hash, ip, bytes, family);
+
+	return ro_nh_at(w->view, e->nh[e->bucket[h % RO_ECMP_BUCKETS]]);
+}
+
+/* One hop less, and the checksum right again (RFC 1624). */
+ALWAYS void count_down(uint8_t *ip, const uint8_t family)
+{
+	uint32_t v;
+
+	if (family == RO_IPV6) {
+		ip[7]--;
+		return;
+	}
+	/* TTL is the low byte of the word, the checksum its upper half. One less in the low byte
+	 * of a word of the header is one more in the checksum, which is never 0xffff. */
+	v = load32(ip + 8);
+	v += v >= 0xfffe0000 ? 0x1ffff : 0xffff;
+	memcpy(ip + 8, &v, 4);
+}
+
+/* A packet whose Ethernet header is written goes into the list of its port, which has room: see
+ * flush_full. */
+ALWAYS void append(struct ro_out *out, const struct draft *d, unsigned eth_bytes)
+{
+	struct draft *to = (struct draft *)&out->slot[out->n++];
+
+	to->word[0] =
+		d->word[0] + ((uint64_t)eth_bytes << SLOT_LEN) - ((uint64_t)eth_bytes << SLOT_OFF);
+	to->word[1] = d->word[1];
+}
+
+#define PLAIN_NH (RO_NH_ETHER | PK_ETH_BYTES << 8)
+_Static_assert(offsetof(struct ro_nh, kind) == 0 && offsetof(struct ro_nh, eth_bytes) == 1,
+	       "kind and length in one word");
+
+/* The path of a flow, an Ethernet header with a tag. false: for the slow path. */
+static __attribute__((noinline)) bool send_other(struct ro_worker *w, const struct ro_nh *nh,
+						 uint8_t *ip, const struct draft *d, uint8_t family)
+{
+	const uint64_t word = d->word[0];
+
+	if (nh->kind == RO_NH_ECMP)
+		nh = path(w, nh, ip, (uint32_t)(word >> SLOT_LEN), family);
+	if (ho_unlikely(nh->kind != RO_NH_ETHER || word > nh->longest || !w->list[nh->port] ||
+			(uint16_t)(word >> SLOT_OFF) < nh->eth_bytes))
+		return false;
+	if (family == RO_IPV4)
+		count_down(ip, RO_IPV4);
+	else
+		count_down(ip, RO_IPV6);
+	if (nh->eth_bytes == PK_ETH_BYTES)
+		memcpy(ip - 14, nh->eth, 12);
+	else
+		memcpy(ip - 18, nh->eth, 16);
+	w->touched |= 1ull << nh->port;
+	append(w->list[nh->port], d, nh->eth_bytes);
+	return true;
+}
+
+ALWAYS void send_lane(struct ro_worker *w, struct burst *b, struct lane *l, const uint8_t family)
+{
+	struct ro_nh *const *nhs = w->view->nh;
+	const unsigned n = l->n;
+	unsigned slow = b->slow;
+	uint64_t touched = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct ro_nh *nh = RO_RCU_GET(nhs[l->nh[i]]);
+		const struct draft *d = &l->draft[i];
+		struct ro_out *out = w->list[nh->port];
+		uint8_t *ip = l->ip[i];
+
+		if (ho_unlikely(load16(nh) != PLAIN_NH)) {
+			if (ho_likely(send_other(w, nh, ip, d, family)))
+				continue;
+			goto slow;
+		}
+		if (ho_unlikely(d->word[0] > nh->longest || !out))
+			goto slow;
+		count_down(ip, family);
+		/* The type is there: that of the packet as it came. */
+		memcpy(ip - PK_ETH_BYTES, nh->eth, 12);
+		touched |= 1ull << nh->port;
+		append(out, d, PK_ETH_BYTES);
+		continue;
+	slow:
+		b->slow_at[slow++] = l->slot[i];
+	}
+	w->touched |= touched;
+	ho_ctr_add(&w->ctr.sent, n - (slow - b->slow));
+	ho_ctr_add(&w->ctr.fast, n - (slow - b->slow));
+	b->slow = slow;
+}
+
+static __attribute__((noinline)) void send_lane4(struct ro_worker *w, struct burst *b)
+{
+	send_lane(w, b, &b->v4, RO_IPV4);
+}
+
+static __attribute__((noinline)) void send_lane6(struct ro_worker *w, struct burst *b)
+{
+	send_lane(w, b, &b->v6, RO_IPV6);
+}
+
+static inline void flush_full(struct ro_worker *w)
+{
+	for (uint64_t ports = w->touched; ports; ports &= ports - 1) {
+		unsigned p = (unsigned)__builtin_ctzll(ports);
+
+		if (w->out[p].n + PK_BURST > RO_OUT) {
+			ro_flush(w);
+			return;
+		}
+	}
+}
+
+static void all_slow(struct ro_worker *w, unsigned port, struct pk_slot *slots, unsigned n)
+{
+	uint64_t bytes = 0;
+	unsigned frames = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		bytes += slots[i].len;
+		frames += !(slots[i].flags & PK_MORE);
+	}
+	ho_ctr_add(&w->ctr.received, frames);
+	ho_ctr_add(&w->ctr.received_bytes, bytes);
+	for (unsigned i = 0; i < n;) {
+		unsigned k = pk_frame_slots(slots + i, n - i);
+
+		ro_slow(w, port, slots + i, k);
+		i += k;
+	}
+}
+
+void ro_worker_input(struct ro_worker *w, unsigned port, struct pk_slot *slots, unsigned n)
+{
+	struct burst b;
+
+	flush_full(w);
+	if (ho_unlikely(w->slow_only)) {
+		all_slow(w, port, slots, n);
+		return;
+	}
+	b.v4.n = b.v6.n = b.slow = b.more = 0;
+	fetch(w, slots, n, &b);
+	sort(w, port, slots, n, &b);
+	ho_ctr_add(&w->ctr.received, n - b.more);
+	ho_ctr_add(&w->ctr.received_bytes, b.bytes);
+	if (b.v4.n) {
+		fib4_lookup_bulk(w->view->fib4, b.dst4, b.v4.nh, b.v4.n);
+		send_lane4(w, &b);
+	}
+	if (b.v6.n) {
+		fib6_lookup_bulk(w->view->fib6, b.dst6, b.v6.nh, b.v6.n);
+		send_lane6(w, &b);
+	}
+	for (unsigned i = 0; ho_unlikely(i < b.slow); i++) {
+		unsigned at = b.slow_at[i];
+
+		ro_slow(w, port, slots + at, pk_frame_slots(slots + at, n - at));
+	}
+}
