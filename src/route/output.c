@@ -200,7 +200,8 @@ const struct ro_nh *ro_route_of(struct ro_worker *w, const struct ro_pkt *p)
 	const struct ro_nh *nh = lookup(w, p->ip + (p->family == RO_IPV4 ? 16 : 24), p->family);
 
 	if (nh->kind == RO_NH_ECMP) {
-		uint32_t h = ro_flow_hash(w->hash, p->ip, p->have, p->family);
+		uint32_t have = HO_MIN(p->have, p->ip_bytes); /* padding is no part of a flow */
+		uint32_t h = ro_flow_hash(w->hash, p->ip, have, p->family);
 
 		nh = ro_nh_at(w->view, nh->ecmp->nh[nh->ecmp->bucket[h % RO_ECMP_BUCKETS]]);
 	}
