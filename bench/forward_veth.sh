@@ -17,7 +17,7 @@
 #   holdoff           holdoff forward xdp:vb xdp:vc; and with tx=live
 #
 # The rate is what arrives at vd by its own count. PERF=1 adds a profile of both CPUs. FAMILIES
-# ("4 6") chooses. Needs root.
+# ("4 6") and STAGES ("kernel rps fib pmd socket live") choose. Needs root.
 cd "$(dirname "$0")/.." || exit 1
 . bench/lib.sh
 bench_need ip ethtool
@@ -123,22 +123,25 @@ bench_machine
 echo "load before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 clang -target bpf -O2 -g -I"/usr/include/$(uname -m)-linux-gnu" -c bench/xdp_fib.bpf.c -o "$bench_tmp/xdp_fib.o" ||
 	echo "no clang for BPF: the XDP program is left out"
+# asked STAGE: is it one of those to be measured?
+asked() { case " ${STAGES:-kernel rps fib pmd socket live} " in *" $1 "*) ;; *) return 1 ;; esac }
 for ((round = 1; round <= ROUNDS; round++)); do
 	for family in ${FAMILIES:-4 6}; do
 		kernel_forwards 1
-		steer 0
-		measure kernel
-		steer 2
-		measure kernel_rps
-		steer 0
-		[ -e "$bench_tmp/xdp_fib.o" ] && fib_program
+		asked kernel && measure kernel
+		asked rps && {
+			steer 2
+			measure kernel_rps
+			steer 0
+		}
+		asked fib && [ -e "$bench_tmp/xdp_fib.o" ] && fib_program
 		kernel_forwards 0
-		command -v "${TESTPMD%% *}" >/dev/null && {
+		asked pmd && command -v "${TESTPMD%% *}" >/dev/null && {
 			testpmd pmd ""
 			testpmd pmd_nobusy ",busy_budget=0"
 		}
-		holdoff socket ""
-		holdoff live ",tx=live"
+		asked socket && holdoff socket ""
+		asked live && holdoff live ",tx=live"
 	done
 done
 
@@ -152,22 +155,23 @@ best() {
 	done
 	echo "$top"
 }
+row() { [ -e "$bench_tmp/$2.$family" ] && bench_row "$1" "$2.$family"; }
 for family in ${FAMILIES:-4 6}; do
 	ours=$(best socket.$family live.$family)
 	kernel=$(best kernel.$family kernel_rps.$family)
 	pmd=$(best pmd.$family pmd_nobusy.$family)
 	echo "-- IPv$family"
-	bench_row "kernel, in the sender's softirq" kernel.$family
-	bench_row "kernel, RPS: forwarding on the other CPU" kernel_rps.$family
-	[ -e "$bench_tmp/xdp_fib.$family" ] && bench_row "XDP program, bpf_fib_lookup" xdp_fib.$family
-	[ -n "$pmd" ] && {
-		bench_row "testpmd mac, af_xdp, busy polling" pmd.$family
-		bench_row "testpmd mac, af_xdp, busy_budget=0" pmd_nobusy.$family
-	}
-	bench_row "holdoff forward, AF_XDP sockets" socket.$family
-	bench_row "holdoff forward, tx=live" live.$family
-	bench_row "holdoff (${ours%.*}), to the kernel (${kernel%.*})" "$ours" "$kernel"
-	[ -n "$pmd" ] && bench_row "holdoff (${ours%.*}), to testpmd (${pmd%.*})" "$ours" "$pmd"
+	row "kernel, in the sender's softirq" kernel
+	row "kernel, RPS: forwarding on the other CPU" kernel_rps
+	row "XDP program, bpf_fib_lookup" xdp_fib
+	row "testpmd mac, af_xdp, busy polling" pmd
+	row "testpmd mac, af_xdp, busy_budget=0" pmd_nobusy
+	row "holdoff forward, AF_XDP sockets" socket
+	row "holdoff forward, tx=live" live
+	[ -n "$ours" ] && [ -n "$kernel" ] &&
+		bench_row "holdoff (${ours%.*}), to the kernel (${kernel%.*})" "$ours" "$kernel"
+	[ -n "$ours" ] && [ -n "$pmd" ] &&
+		bench_row "holdoff (${ours%.*}), to testpmd (${pmd%.*})" "$ours" "$pmd"
 done
 for p in "$bench_tmp"/profile.*; do
 	[ -e "$p" ] && cat "$p"
