@@ -4,7 +4,8 @@
 What the router does with a packet, case by case, each with the section that says so. forward_net.py
 has the drawing of the router and its links, and runs the cases.
 
-forward_conformance.py [-v] [NAME...]: only the cases whose names begin so; -v shows all.
+forward_conformance.py [-v] [-x] [NAME...]: only the cases whose names begin so; -v shows all, -x
+ends with the first that fails.
 """
 import sys
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # holdoff forward xdp:...: HOLDOFF_ROUTES (100000) routes are added and removed by 'ip -batch' while
-# packets flow; none of these is lost, and the router has followed when the batch is over.
+# packets flow; none of these is lost, and the router has followed when the batch is over. Then the
+# router sleeps while the kernel's messages overrun its socket: it reads everything again.
 . "$(dirname "$0")/forward_kernel.lib"
 needs ping
 topology
@@ -48,6 +49,35 @@ for f in 4 6; do
 	[ "$last" -gt 100 ] && [ "$received" = "$last" ] && ok "IPv$f: $received of $last packets" ||
 		fail "IPv$f: $received of $last: $(tail -n 3 "$tmp/ping$f")"
 done
+
+# The router is stopped, and the routes come and go until the kernel has dropped messages for it.
+dropped() {
+	in_ns R awk -v pid="$router" '$3 == pid {n += $9} END {exit !(n > 0)}' /proc/net/netlink
+}
+ipn R route add 10.90.0.0/16 via 10.2.0.2
+ipn R route add 10.91.0.0/16 via 10.2.0.2
+for a in 10.90.0.1 10.91.0.1 10.92.0.1; do ipn B addr add $a/32 dev lo; done
+ping_ok A 10.91.0.1 3
+kill -STOP $router
+for ((i = 0; i < 20; i++)); do
+	ipn R -batch "$tmp/add" || fail "ip -batch"
+	dropped && break
+	ipn R -batch "$tmp/del" || fail "ip -batch"
+done
+dropped || fail "no message was dropped"
+# What changes now nobody is told of.
+ipn R route replace unreachable 10.90.0.0/16
+ipn R route del 10.91.0.0/16
+ipn R route add 10.92.0.0/16 via 10.2.0.2
+kill -CONT $router
+until_true 150 reaches || fail "the router has not read the routes again"
+until_true 50 in_ns A ping -q -c 1 -W 1 10.92.0.1 >/dev/null || fail "a new route is not used"
+ping_ok A 10.92.0.1 3
+in_ns A ping -n -c 1 -W 1 10.90.0.1 | grep -q "Host Unreachable" || fail "a changed route is not followed"
+in_ns A ping -n -c 1 -W 1 10.91.0.1 | grep -q "Net Unreachable" || fail "a removed route is not gone"
+have=$(for t in main local; do ipn R -4 route show table $t; done | wc -l)
 stop_router
-[ "$(value .kernel.routes4)" -lt 100 ] || fail "$(value .kernel.routes4) routes are left"
+[ "$(value .kernel.overruns)" -ge 1 ] && [ "$(value .kernel.resyncs)" -ge 2 ] || fail "no overrun was noticed"
+[ "$(value .kernel.routes4)" = "$have" ] || fail "$(value .kernel.routes4) routes, the kernel has $have"
+ok "an overrun: all $have routes were read again"
 finish

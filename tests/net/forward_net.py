@@ -339,8 +339,8 @@ def run(c, where):
 
 
 def main(args):
-    verbose = "-v" in args
-    names = [a for a in args if a != "-v"]
+    verbose, first = "-v" in args, "-x" in args
+    names = [a for a in args if a not in ("-v", "-x")]
     where = tempfile.mkdtemp(prefix="holdoff-forward-")
     failed = done = 0
     try:
@@ -351,6 +351,8 @@ def main(args):
                 continue
             bad = run(c, where)
             done += 1
+            if bad and first:
+                names = ["none"]
             failed += bad is not None
             if bad or verbose:
                 print(f"{'FAIL' if bad else 'ok  '} {c[0]} ({c[1]}){': ' + bad if bad else ''}")
