@@ -166,7 +166,7 @@ struct load {
 };
 
 /* A complaint about the node. */
-#define COMPLAIN(l, ...)                                                                           \
+#define COMPLAIN(l, ...)                                                                          \
 	(ho_err_set((l)->err, -EINVAL, __VA_ARGS__), ho_doc_blame((l)->doc, (l)->node, (l)->err), \
 	 -EINVAL)
 #define NODE(l, ...) snprintf((l)->node, sizeof((l)->node), __VA_ARGS__)
@@ -300,6 +300,38 @@ static int take_iface(struct load *l, unsigned i)
 	return rc;
 }
 
+/* What no interface can have for an address (RFC 1122 3.2.1.3, RFC 4291 2.5), or NULL. */
+static const char *unusable(const struct forward_addr *a)
+{
+	static const uint8_t zero[16];
+	const uint8_t *b = a->addr.byte;
+	unsigned host = 32 - a->len;
+	uint32_t word;
+
+	if (a->addr.family == RO_IPV6) {
+		if (b[0] == 0xff)
+			return "a group's address";
+		return !memcmp(b, zero, 15) && b[15] <= 1 ? "no interface's address" : NULL;
+	}
+	if (b[0] == 0 || b[0] == 127 || b[0] >= 240)
+		return "no interface's address";
+	if (b[0] >= 224)
+		return "a group's address";
+	word = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+	if (a->len >= 31 || a->len == 0)
+		return NULL;
+	return (word | (0xffffffffu >> (32 - host))) == word ? "the broadcast of its link" : NULL;
+}
+
+static bool is_own(const struct load *l, const struct ro_addr *addr)
+{
+	for (unsigned i = 0; i < l->file->addrs; i++) {
+		if (!memcmp(&l->file->addr[i].addr, addr, sizeof(*addr)))
+			return true;
+	}
+	return false;
+}
+
 static int take_addresses(struct load *l, unsigned i)
 {
 	const struct raw_iface *r = &l->raw->iface[i];
@@ -318,10 +350,10 @@ static int take_addresses(struct load *l, unsigned i)
 		rc = parse_prefix(l, r->address[k], &a->addr, &a->len);
 		if (rc < 0)
 			return rc;
-		for (unsigned o = 0; o < l->file->addrs; o++) {
-			if (!memcmp(&l->file->addr[o].addr, &a->addr, sizeof(a->addr)))
-				return COMPLAIN(l, "'%s' is used twice", r->address[k]);
-		}
+		if (is_own(l, &a->addr))
+			return COMPLAIN(l, "'%s' is used twice", r->address[k]);
+		if (unusable(a))
+			return COMPLAIN(l, "'%s' is %s", r->address[k], unusable(a));
 		if (a->addr.family == RO_IPV6 && r->mtu && r->mtu < IPV6_MTU_MIN)
 			return COMPLAIN(l, "'%s': IPv6 needs an MTU of %d at least", r->address[k],
 					IPV6_MTU_MIN);
@@ -346,6 +378,8 @@ static int take_neighbours(struct load *l, unsigned i)
 		n->ifindex = i + 1;
 		NODE(l, "interfaces/%u/neighbours/%u/address", i, k);
 		rc = parse_addr(l, r->neigh[k].address, &n->addr);
+		if (rc == 0 && is_own(l, &n->addr))
+			return COMPLAIN(l, "'%s' is the router's own address", r->neigh[k].address);
 		NODE(l, "interfaces/%u/neighbours/%u/mac", i, k);
 		if (rc == 0)
 			rc = parse_mac(l, r->neigh[k].mac, n->mac);
@@ -394,6 +428,8 @@ static int take_hop(struct load *l, const char *where, const char *via, const ch
 		rc = parse_addr(l, via, &hop->via);
 		if (rc < 0)
 			return rc;
+		if (is_own(l, &hop->via))
+			return COMPLAIN(l, "'%s' is the router's own address", via);
 		hop->ifindex = iface_of(l, &hop->via);
 	}
 	if (dev) {
@@ -409,6 +445,17 @@ static int take_hop(struct load *l, const char *where, const char *via, const ch
 		return COMPLAIN(l, "'via', 'dev' or both are needed");
 	}
 	return COMPLAIN(l, "'%s' is on none of the router's links; 'dev' says on which", via);
+}
+
+/* Are there `count` prefixes of this length from this one on? */
+static bool fits(const struct ro_prefix *p, uint32_t count)
+{
+	uint64_t room = 0;
+
+	/* How many there are behind it, as far as that matters. */
+	for (unsigned b = 0; b < p->len && room <= UINT32_MAX; b++)
+		room = 2 * room + !(p->addr.byte[b / 8] >> (7 - b % 8) & 1);
+	return count <= room + 1;
 }
 
 static int take_route(struct load *l, unsigned i)
@@ -433,8 +480,15 @@ static int take_route(struct load *l, unsigned i)
 		if (out->dst.addr.byte[b / 8] >> (7 - b % 8) & 1)
 			return COMPLAIN(l, "'%s' has bits behind its length", r->to);
 	}
+	for (unsigned k = 0; k < i; k++) {
+		const struct ro_route *o = l->file->route[k];
+
+		if (o->metric == out->metric && !memcmp(&o->dst, &out->dst, sizeof(o->dst)))
+			return COMPLAIN(l, "a second route to '%s' of metric %u", r->to,
+					out->metric);
+	}
 	NODE(l, "routes/%u/count", i);
-	if (r->count > REPEAT_MAX || (r->count > 1 && !out->dst.len))
+	if (r->count > REPEAT_MAX || !fits(&out->dst, r->count ? r->count : 1))
 		return COMPLAIN(l, "%u routes from '%s' on are not possible", r->count, r->to);
 	if (r->source) {
 		NODE(l, "routes/%u/source", i);

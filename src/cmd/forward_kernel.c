@@ -281,6 +281,20 @@ static const struct forward_control kernel_control = {
 	.print = print,
 };
 
+/* -EINVAL when an earlier port is the same, whatever its options. */
+static int given_once(const struct forward *f, unsigned i, struct ho_err *err)
+{
+	size_t n = strcspn(f->port_arg[i], ",");
+
+	for (unsigned k = 0; k < i; k++) {
+		if (strcspn(f->port_arg[k], ",") == n &&
+		    !strncmp(f->port_arg[k], f->port_arg[i], n))
+			return ho_err_set(err, -EINVAL, "%.*s is given twice", (int)n,
+					  f->port_arg[i]);
+	}
+	return 0;
+}
+
 int forward_kernel_open(struct forward *f, struct ho_err *err)
 {
 	int rc = 0;
@@ -291,14 +305,17 @@ int forward_kernel_open(struct forward *f, struct ho_err *err)
 	f->control = &kernel_control;
 	/* Asking for neighbours; and the programs' maps follow the addresses. */
 	f->session.caps_keep = LX_CAP(CAP_NET_ADMIN) | LX_CAP(CAP_BPF);
-	rc = lx_caps_require("following and asking the kernel", LX_CAP(CAP_NET_ADMIN), err);
+	for (unsigned i = 0; rc == 0 && i < f->port_args; i++)
+		rc = given_once(f, i, err);
+	if (rc == 0)
+		rc = lx_caps_require("following and asking the kernel", LX_CAP(CAP_NET_ADMIN), err);
 	/* A router's links come and go. */
 	f->session.links_may_be_down = true;
 	for (unsigned i = 0; rc == 0 && i < f->port_args; i++) {
 		const char *spec = f->port_arg[i];
 		char with_keep[512];
 
-		if (!strncmp(spec, "xdp:", 4) && !strstr(spec, ",keep=")) {
+		if (!strncmp(spec, "xdp:", 4) && spec[4] && !strstr(spec, ",keep=")) {
 			if ((size_t)snprintf(with_keep, sizeof(with_keep), "%s,keep=host", spec) >=
 			    sizeof(with_keep))
 				return ho_err_set(err, -ENAMETOOLONG, "'%s' is too long", spec);

@@ -44,7 +44,19 @@ refuse device 8:27 "no interface 'lan7'" 's#via: 192.0.2.9#dev: lan7#'
 refuse nowhere 8:5 "'via', 'dev' or both" 's#, via: 192.0.2.9##'
 refuse leads 8:5 "leads nowhere" 's#, via#, kind: blackhole, via#'
 refuse family 8:32 "IPv4 gateway" 's#10.0.0.0/8#"2001:db8::/32"#'
+refuse group 6:17 "a group's address" 's#192.0.2.1/24#224.0.0.1/24#'
+refuse loopback 6:17 "no interface's address" 's#192.0.2.1/24#127.0.0.1/8#'
+refuse unspecified 6:17 "no interface's address" 's#192.0.2.1/24#"::/0"#'
+refuse broadcast 6:17 "the broadcast of its link" 's#192.0.2.1/24#192.0.2.255/24#'
+refuse gateway_own 8:27 "own address" 's#via: 192.0.2.9#via: 192.0.2.1#'
+refuse neighbour_own 7:28 "own address" 's#\(.*\)addresses.*#&\n    neighbours: [{address: 192.0.2.1, mac: "02:00:00:00:00:01"}]#'
+refuse route_twice 9:10 "a second route" 's#.*10.0.0.0/8.*#&\n&#'
+refuse count 8:46 "are not possible" 's#10.0.0.0/8, via: 192.0.2.9#255.0.0.0/8, via: 192.0.2.9, count: 2#'
 refuse vlan 6:11 "from 1 to 4094" 's#port: p0#port: p0\n    vlan: 4095#'
+
+# And the same of ports on the command line.
+said=$("$holdoff" forward xdp:nosuch0 xdp:nosuch0,tx=live 2>&1)
+[ $? = 1 ] && [[ $said == *"xdp:nosuch0 is given twice"* ]] || { echo "FAIL a port twice: $said"; failed=1; }
 
 # The same file without a mistake runs.
 echo "$good" >"$dir/good.yaml"
