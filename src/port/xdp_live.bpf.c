@@ -8,6 +8,7 @@
  * behind; so nothing of an old frame is relied on: length and every byte are set anew.
  */
 #include <linux/bpf.h>
+#include <linux/if_ether.h>
 #include <bpf/bpf_helpers.h>
 
 #include "xdp_shared.h"
@@ -32,7 +33,8 @@ struct {
 SEC("xdp")
 int xdp_live(struct xdp_md *ctx)
 {
-	__u32 i = next, len, have;
+	__u32 i = next, have;
+	__u64 len; /* 64 bits: what is compared is then the register that is used */
 	void *frame;
 
 	if (i >= count)
@@ -42,10 +44,15 @@ int xdp_live(struct xdp_md *ctx)
 	if (!frame)
 		goto refuse;
 	len = length[i & (XDP_LIVE_FRAMES - 1)];
-	if (len == 0 || len > frame_max)
+	/* Less cannot be built. Two checks, on the variable itself: older verifiers do not carry
+	 * what is known of len - ETH_HLEN over to len, nor learn from a comparison with 0. */
+	if (len < ETH_HLEN)
+		goto refuse;
+	barrier_var(len);
+	if (len > frame_max)
 		goto refuse;
 	have = ctx->data_end - ctx->data;
-	if (have != len && bpf_xdp_adjust_tail(ctx, (int)(len - have)) < 0)
+	if (have != len && bpf_xdp_adjust_tail(ctx, (int)len - (int)have) < 0)
 		goto refuse;
 	if (bpf_xdp_store_bytes(ctx, 0, frame, len) < 0)
 		goto refuse;
