@@ -7,6 +7,7 @@
 #   make build    build/holdoff
 #   make bench    measure against other programs; results are described in docs/benchmarks.md
 #   make fuzz     run each fuzzer for FUZZ_SECONDS (60)
+#   make mutants  would the router's tests notice? Its code is made wrong, line by line (20 minutes)
 #   make install  to PREFIX (/usr/local), under DESTDIR if that is set
 #   make format   clang-format over the sources
 
@@ -15,7 +16,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 60
 BUILD := build
 
-.PHONY: all build run test bench fuzz install format clean
+.PHONY: all build run test bench fuzz mutants install format clean
 
 all: build
 
@@ -40,6 +41,10 @@ bench:
 fuzz:
 	scripts/packages.sh build test
 	tests/fuzz/run.sh $(FUZZ_SECONDS)
+
+mutants:
+	scripts/packages.sh build test
+	tests/mutants/route.py
 
 install: build
 	meson configure $(BUILD) --prefix=$(PREFIX)

@@ -38,6 +38,22 @@ p = ip(ttl=2) / udp()
 case("v4-ttl-2", "RFC 1812 5.3.1", eth() / p, sent4(p))
 p = ip(ttl=255) / udp()
 case("v4-ttl-255", "RFC 1812 5.3.1", eth() / p, sent4(p))
+
+
+def with_checksum(want):
+    """A packet whose header checksum is this, by its identification."""
+    raw = bytearray(whole(IP(src=A4, dst="10.10.1.1", id=0) / udp()))
+    raw[10:12] = b"\0\0"
+    raw[4:6] = struct.pack("!H", (0xffff - want - (0xffff - checksum(bytes(raw[:20])))) % 0xffff)
+    raw[10:12] = struct.pack("!H", want)
+    return raw
+
+
+# Counting the TTL down adds 0x0100, and what runs over comes in again below.
+raw = with_checksum(0xfeff)
+case("v4-checksum-becomes-zero", "RFC 1624 3", Raw(bytes(eth(type=0x800)) + raw), sent4(IP(raw)))
+raw = with_checksum(0xffff)
+case("v4-checksum-all-ones", "RFC 1624 3", Raw(bytes(eth(type=0x800)) + raw), sent4(IP(raw)))
 p = ip(flags="DF") / udp(1472)
 case("v4-full-mtu", "RFC 1812 4.2.2.7", eth() / p, sent4(p))
 p = ip(dst="10.10.66.1") / udp()
@@ -95,6 +111,10 @@ p = ip(dst="172.16.0.1", src=C4) / udp()
 case("v4-error-to-a-vlan", "RFC 1812 4.3.2.4", eth("lan1", "C") / Dot1Q(vlan=100) / p,
      Fields(1, {(Dot1Q, "vlan"): 100, (IP, "src"): "203.0.113.1", (IP, "dst"): C4,
                 (Ether, "dst"): MAC["C"], (ICMP, "type"): 3}), "no_route", port=1)
+for name, src, ours in (("first", E4, "10.3.0.1"), ("second", "10.31.0.0", "10.31.0.1")):
+    p = ip(dst="172.16.0.1", src=src) / udp()
+    case(f"v4-error-by-the-{name}-address", "RFC 1812 4.3.2.4", eth("lan3", "E") / p,
+         Icmp4(3, 0, p, port=3, src=ours, dst=src, mac="E", iface="lan3"), "no_route", port=3)
 p = ip(dst="172.16.0.1", options=[IPOption_nop()] * 4) / udp()
 case("v4-error-quotes-options", "RFC 1812 4.3.2.3", eth() / p, Icmp4(3, 0, p), "no_route")
 p = ip(dst="172.16.0.1", src="172.17.0.1") / udp()
@@ -535,6 +555,18 @@ p = ip6(dst=R6) / udp()
 case("v6-udp-for-us", "RFC 4443 3.1", eth() / p, Icmp6(1, 4, p), "local_port")
 p = ip6(dst=R6, hlim=1) / udp()
 case("v6-udp-for-us-hop-limit-1", "RFC 4443 3.1", eth() / p, Icmp6(1, 4, p), "local_port")
+p = ip6(dst="2001:db8:2::1") / udp()
+case("v6-port-unreachable-other-interface", "RFC 4443 2.2(a)", eth() / p,
+     Icmp6(1, 4, p, src="2001:db8:2::1"), "local_port")
+NODES_MAC = "33:33:00:00:00:01"
+case("v6-no-error-to-group", "RFC 4443 2.4(e.3)", eth(NODES_MAC) / ip6(dst="ff02::1") / udp(), [],
+     "local_port", counts={"icmp_suppressed": 1})
+p = ip6(dst="ff02::1") / IPv6ExtHdrHopByHop(options=[HBHOptUnknown(otype=0x9e, optdata=b"abcd")])
+case("v6-group-unknown-problem", "RFC 8200 4.2", eth(NODES_MAC) / p, Icmp6(4, 2, p, rest=42),
+     "ip6_option")
+p = ip6(dst="ff02::1") / IPv6ExtHdrHopByHop(options=[HBHOptUnknown(otype=0xde, optdata=b"abcd")])
+case("v6-group-unknown-problem-unless-group", "RFC 8200 4.2", eth(NODES_MAC) / p, [],
+     "ip6_option")
 case("v6-udp-no-checksum", "RFC 8200 8.1", eth() / ip6(dst=R6) / UDP(chksum=0) / b"x", [],
      "local_bad")
 p = ip6(dst=R6) / TCP(flags="S")

@@ -311,8 +311,11 @@ def run(c, where):
             os.unlink(f"{where}/out{i}.pcap")
     with open(f"{where}/router.yaml", "w", encoding="utf-8") as f:
         f.write(CONFIG.format(dir=where, options=options))
-    r = subprocess.run([HOLDOFF, "forward", "-f", f"{where}/router.yaml", "--buffers", "2048",
-                        "-j"], capture_output=True, text=True, timeout=60, check=False)
+    try:
+        r = subprocess.run([HOLDOFF, "forward", "-f", f"{where}/router.yaml", "--buffers", "2048",
+                            "-j"], capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        return "no end within 60 s"
     if r.returncode != 0:
         return f"exit status {r.returncode}: {r.stderr.strip()}"
     report = json.loads(r.stdout)
