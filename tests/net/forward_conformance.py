@@ -115,6 +115,9 @@ for name, src, ours in (("first", E4, "10.3.0.1"), ("second", "10.31.0.0", "10.3
     p = ip(dst="172.16.0.1", src=src) / udp()
     case(f"v4-error-by-the-{name}-address", "RFC 1812 4.3.2.4", eth("lan3", "E") / p,
          Icmp4(3, 0, p, port=3, src=ours, dst=src, mac="E", iface="lan3"), "no_route", port=3)
+p = ip(dst="172.16.0.1", src="10.70.0.1") / udp()
+case("v4-error-by-the-routes-source", "RFC 1122 3.3.4.3", eth("lan1", "B") / p,
+     Icmp4(3, 0, p, port=1, src=R4, dst="10.70.0.1", mac="B", iface="lan1"), "no_route", port=1)
 p = ip(dst="172.16.0.1", options=[IPOption_nop()] * 4) / udp()
 case("v4-error-quotes-options", "RFC 1812 4.3.2.3", eth() / p, Icmp4(3, 0, p), "no_route")
 p = ip(dst="172.16.0.1", src="172.17.0.1") / udp()
@@ -476,6 +479,9 @@ p = ip6(dst="2001:db8:ffff::1") / IPv6ExtHdrDestOpt(options=[PadN(optdata=b"\0" 
 p[IPv6ExtHdrDestOpt].nh = 58
 case("v6-no-error-about-error-behind-options", "RFC 4443 2.4(e.1)", eth() / p, [], "no_route",
      counts={"icmp_suppressed": 1})
+p = ip6(dst="2001:db8:ffff::1", src="fd00:1::1") / udp()
+case("v6-error-by-an-address-of-its-scope", "RFC 6724 5 rule 2", eth() / p,
+     Icmp6(1, 0, p, dst="fd00:1::1"), "no_route")
 case("v6-no-error-to-unspecified", "RFC 4443 2.4(e.6)",
      eth() / ip6(src="::", dst="2001:db8:ffff::1") / udp(), [], "martian_src")
 
