@@ -1,9 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The engine on the kernel's drivers for real cards, in a guest: generated frames cross the (emulated) wire,
-# every one is accounted for, by AF_PACKET and by AF_XDP.
+# every one is accounted for, by AF_PACKET and by AF_XDP. Then the router between two VLANs of the
+# kernel's, tagged in and out, on one card.
 #
 #   gen packet:nic | xdp:nic ----- QEMU's hub ----- recv packet:peer (namespace p, virtio-net)
+#
+#   forward xdp:nic                                      VLANs of peer
+#      nic.10  10.10.0.1, fd10::1 -------- VLAN 10 -------- v10  10.10.0.2, fd10::2 (namespace p)
+#      nic.20  10.20.0.1, fd20::1 -------- VLAN 20 -------- v20  10.20.0.2, fd20::2 (namespace q)
 set -u
 . "$(dirname "$0")/guest.sh"
 guest_qemu
@@ -44,6 +49,67 @@ for port in packet:nic xdp:nic; do
 	check "$port: 2000 received" [ "$(number /tmp/recv delivered)" = 2000 ]
 	check "$port: balanced" grep -q '"balanced": *true' /tmp/gen
 done
+
+# Routing between VLANs; the second model would only repeat it.
+[ "$(ethtool -i nic | sed -n 's/^driver: //p')" = e1000e ] || exit $failed
+until_true() { # until_true TENTHS COMMAND...
+	local left=$1
+	shift
+	while ! "$@"; do
+		[ $((left--)) -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
+# XDP, and the hub, are to see the tags.
+ethtool -K nic rxvlan off txvlan off
+ip netns add q
+for v in 10 20; do
+	ip link add link nic name nic.$v type vlan id $v
+	ip link set nic.$v up
+	ip addr add 10.$v.0.1/24 dev nic.$v
+	ip addr add fd$v::1/64 dev nic.$v nodad
+	host=p
+	ip -n p link add link peer name v$v type vlan id $v
+	[ $v = 20 ] && host=q && ip -n p link set v20 netns q
+	ip -n $host link set v$v up
+	ip -n $host addr add 10.$v.0.2/24 dev v$v
+	ip -n $host addr add fd$v::2/64 dev v$v nodad
+	ip -n $host route add default via 10.$v.0.1
+	ip -n $host -6 route add default via fd$v::1
+done
+# Behind q, by way of routes that change.
+ip -n q link set lo up
+ip -n q addr add 10.30.0.1/32 dev lo
+ip -n q addr add fd30::1/128 dev lo
+pings() { ip netns exec p ping -n -q -i 0.05 -c "$2" -W 3 "$1" >/tmp/ping 2>&1; }
+says() { ip netns exec p ping -n -c 1 -W 2 "$1" 2>&1 | grep -qi "$2"; }
+holdoff forward xdp:nic --buffers 8192 -j >/tmp/forward 2>/tmp/forward.err &
+router=$!
+check "the router starts" until_true 300 grep -q "routing between" /tmp/forward.err
+[ $failed = 0 ] || { cat /tmp/forward.err; exit 1; }
+check "VLAN to VLAN, IPv4" until_true 5 pings 10.20.0.2 1
+check "VLAN to VLAN, IPv6" until_true 5 pings fd20::2 1
+check "no packet of IPv4 is lost" pings 10.20.0.2 20
+check "no packet of IPv6 is lost" pings fd20::2 20
+check "no route yet" says 10.30.0.1 "unreachable"
+check "no route yet, IPv6" says fd30::1 "no route"
+ip route add 10.30.0.0/24 via 10.20.0.2
+ip -6 route add fd30::/64 via fd20::2
+check "an added route is followed" until_true 5 pings 10.30.0.1 3
+check "an added route is followed, IPv6" until_true 5 pings fd30::1 3
+ip route replace prohibit 10.30.0.0/24
+ip -6 route del fd30::/64
+check "a changed route is followed" until_true 5 says 10.30.0.1 "filtered"
+check "a removed route is followed, IPv6" until_true 5 says fd30::1 "no route"
+ip link del nic.20
+check "a VLAN that goes takes its routes along" until_true 5 says 10.20.0.2 "unreachable"
+kill -TERM $router
+wait $router
+check "the router ends well" [ $? = 0 ]
+cat /tmp/forward.err
+check "it forwarded" [ "$(number /tmp/forward sent)" -ge 90 ]
+check "balanced" grep -q '"balanced": *true' /tmp/forward
 exit $failed
 GUEST
 failed=0
@@ -52,6 +118,6 @@ for model in e1000e virtio-net-pci; do
 	[ "$module" = virtio ] && module=virtio_net
 	echo "== $model"
 	# shellcheck disable=SC2046
-	guest_run 180 "$module" "$script" $(guest_wire "$model") || failed=1
+	GUEST_PROGRAMS="ping sysctl" GUEST_MODULES=8021q guest_run 180 "$module" "$script" $(guest_wire "$model") || failed=1
 done
 exit "$failed"

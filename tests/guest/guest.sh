@@ -92,7 +92,7 @@ guest_modules() {
 
 # guest_run SECONDS MODULE SCRIPT QEMU-ARGUMENTS...: boots, loads the module, runs the script (a
 # shell script of this machine's) in the guest and returns its exit status. Its output is ours.
-# $GUEST_PROGRAMS: more programs that it needs.
+# $GUEST_PROGRAMS, $GUEST_MODULES: more programs and modules that it needs.
 guest_run() {
 	local limit=$1 module=$2 script=$3 root image rc
 	shift 3
@@ -104,7 +104,8 @@ guest_run() {
 	ln -s bash "$root/bin/sh"
 	install -m 755 "$(command -v busybox || guest_skip 'busybox is not installed')" "$root/bin/busybox"
 	guest_copy "$root" "$HOLDOFF" ip ethtool bash ${GUEST_PROGRAMS:-}
-	guest_modules "$root" virtio_pci virtio_net "$module"
+	# shellcheck disable=SC2086
+	guest_modules "$root" virtio_pci virtio_net "$module" ${GUEST_MODULES:-}
 	install -m 755 "$script" "$root/test.sh"
 	cat >"$root/init" <<'INIT'
 #!/bin/bash
