@@ -88,6 +88,9 @@ static void wire(const struct ms_view *v, struct ms_finding *f)
 	if (v->aim == MS_AIM_SEND && v->wire < 0.99 &&
 	    v->rate > 0.99 * ms_ev(v->ev, MS_EV_OFFERED_PPS))
 		return;
+	/* All that arrives is taken: then there is room for more until the very end. */
+	if (v->aim == MS_AIM_RECEIVE && v->wire < 0.985 && !loses(v, v->lost))
+		return;
 	if (!(v->wire >= FULL) || (v->aim == MS_AIM_RECEIVE && loses(v, v->lost)))
 		return;
 	f->certainty = 0.98;
@@ -103,7 +106,18 @@ static void pci(const struct ms_view *v, struct ms_finding *f)
 {
 	struct si a, b;
 
-	if (!(v->pci >= 0.93) || v->aim == MS_AIM_REQUEST)
+	if (!(v->pci >= (v->aim == MS_AIM_SEND && v->waits > 0.3 ? 0.925 : 0.93)) ||
+	    v->aim == MS_AIM_REQUEST)
+		return;
+	/* In front of a full bus the ring is full and its sender waits; a short ring that is empty
+	 * again and again is the reason itself. */
+	if (v->aim == MS_AIM_SEND && v->pci < 0.98 &&
+	    ((v->waits < 0.005 && v->app_busy >= BUSY) ||
+	     (v->waits > 0.9 &&
+	      fabs(v->rate / (v->in_flight * v->cleanings * v->ev->n_queues) - 1) < 0.02)))
+		return;
+	/* All that arrives goes through. */
+	if (v->aim == MS_AIM_RECEIVE && v->pci < 0.985 && !loses(v, v->lost))
 		return;
 	f->certainty = 0.9;
 	say(f->sentence, "the bus between %s and memory is full", v->ev->name);
@@ -131,6 +145,9 @@ static void hot_queue(const struct ms_view *v, struct ms_finding *f)
 {
 	unsigned n = v->ev->n_queues;
 
+	/* Where interrupts never end, the program's CPU is the reason, and not the share. */
+	if (v->apps && v->spare && v->app_irq > 0.97)
+		return;
 	if (v->aim != MS_AIM_RECEIVE || n < 2 || v->imbalance < 1.5 || !loses(v, ring_losses(v)) ||
 	    v->irq_busy < BUSY || v->ev->mode == MS_MODE_POLL)
 		return;
@@ -241,7 +258,7 @@ static void tx_ring(const struct ms_view *v, struct ms_finding *f)
 	if (v->aim != MS_AIM_SEND || !(v->waits >= 0.02 || v->stops) || v->now.ring >= 4096)
 		return;
 	larger.ring *= 4;
-	f->certainty = v->irq_busy >= BUSY && v->hot_irq > 0.5 ? 0.4 : 0.85;
+	f->certainty = v->irq_busy < BUSY || v->hot_irq <= 0.5 ? 0.85 : v->waits > 0.4 ? 0.5 : 0.4;
 	say(f->sentence, "the transmit ring of %s is full until the next cleaning", v->ev->name);
 	if (v->stops) {
 		say(f->arithmetic,
@@ -277,18 +294,37 @@ static bool at_a_class(double irqs)
 static void moderation(const struct ms_view *v, struct ms_finding *f)
 {
 	double round = v->round * 1e6, work = v->work * 1e6;
+	double interval = v->now.usecs * 1.024;
+	/* A round that is just one interval long waits, however busy the CPU is meanwhile. */
+	bool one = v->now.usecs > 1 && fabs(round / interval - 1) < 0.003;
 	bool adaptive = v->now.usecs == 1, few, gated, rests;
 	struct si a;
 
 	if (v->aim != MS_AIM_REQUEST || !v->now.usecs || v->now.mode == MS_MODE_POLL ||
-	    v->hot_busy >= BUSY)
+	    (v->hot_busy >= BUSY && !one))
 		return;
 	/* Unhindered, a transaction has two interrupts: its frame, and the sent one's cleaning. */
 	few = v->cleanings < 1.5 * v->rate / (isnan(v->outstanding) ? 1 : v->outstanding) ||
 	      at_a_class(v->cleanings);
+	/* A server's interrupts that are as many as its answers, but at no such rate, follow the
+	 * client's pauses; so do a client's of a round that is shorter than between two of them. */
+	if (isnan(v->outstanding)
+		    ? v->cleanings > 0.45 * v->rate && !at_a_class(v->cleanings)
+		    : v->cleanings > 1.9 * v->rate && round * 1e-6 * v->cleanings < 0.9)
+		few = false;
+	/* At the longest class, with pauses between: the rounds of several outstanding. */
+	if (v->outstanding > 1 && v->cleanings > 1 / 140e-6 && v->cleanings < 1 / 118e-6 &&
+	    round > 100)
+		few = true;
 	/* Two interrupts that wait for the timer make a round of two intervals, not a bit less;
 	 * else the round happens to be about as long. */
 	gated = v->gate > (v->cleanings > 1.9 * v->rate ? 0.995 : 0.8);
+	/* A client that pauses leaves out some. */
+	if (v->outstanding > 1 && v->gate > 0.5 && round > interval)
+		gated = true;
+	if (v->outstanding == 1 && v->gate > 0.74 &&
+	    ms_ev0(v->ev, MS_EV_THINK) / 1e3 < 2 * interval)
+		gated = true;
 	/* Of a server that serves several at a time one does not know how many: that its CPUs rest
 	 * between two interrupts for many tells as much. */
 	rests = round > 1.5 * work ||
@@ -312,6 +348,41 @@ static void moderation(const struct ms_view *v, struct ms_finding *f)
 		    "%s interrupts/s x %.1f us = %.0f %%: every interrupt waits for the timer; a "
 		    "round takes %.1f us, of which this box works %.1f us",
 		    si(v->cleanings, &a), v->now.usecs * 1.024, v->gate * 100, round, work);
+}
+
+/*
+ * A request waits for an interrupt, but not because of its timer alone: the way over interrupts
+ * takes as long as the timer does, and without a timer there would be more of them. Only polling
+ * leaves out both.
+ */
+static void interrupts(const struct ms_view *v, struct ms_finding *f)
+{
+	struct ms_choice poll = v->now, at_once = v->now;
+	double interval = 1e6 / v->cleanings, alone, all;
+	struct si a;
+
+	if (v->aim != MS_AIM_REQUEST || v->now.mode == MS_MODE_POLL || !v->spare ||
+	    v->hot_busy >= BUSY || !v->now.usecs || ms_ev0(v->ev, MS_EV_THINK) > 0)
+		return;
+	poll.mode = MS_MODE_POLL;
+	poll.usecs = 0;
+	poll.place = MS_PLACE_AWAY;
+	at_once.usecs = 0;
+	all = ms_law(v, &poll) / v->rate;
+	alone = ms_law(v, &at_once) / v->rate;
+	/* One round an interrupt, the shortest that adaptive moderation makes or that is set. */
+	if (!(v->cleanings < 1.1 * v->rate) || !(v->cleanings > 0.9 * v->rate) ||
+	    !(fabs(interval / (v->now.usecs == 1 ? 10.24 : v->now.usecs * 1.024) - 1) < 0.02) ||
+	    alone > 1.05 || all < 1.1)
+		return;
+	f->certainty = 0.7;
+	say(f->sentence, "every request waits for an interrupt of %s, and for its timer",
+	    v->ev->name);
+	say(f->arithmetic,
+	    "%s interrupts/s, one a round of %.1f us, of which this box works %.1f us: without the "
+	    "timer there would be more interrupts and %.2f times as many rounds, with polling "
+	    "%.2f times",
+	    si(v->cleanings, &a), v->round * 1e6, v->work * 1e6, alone, all);
 }
 
 /* Interrupts take what the work could have. */
@@ -394,9 +465,15 @@ static void cpu(const struct ms_view *v, struct ms_finding *f)
 	double burst = v->now.place == MS_PLACE_AWAY ? fmax(v->app_ns, soft) : v->app_ns + soft;
 	struct si a;
 
-	if (v->aim == MS_AIM_REQUEST && v->outstanding > 1 &&
+	if (v->aim == MS_AIM_REQUEST && v->outstanding > 1 && v->hot_busy > 0.6 &&
 	    v->outstanding * burst * 1e-9 > 0.8 * v->round &&
 	    v->outstanding * burst > 0.18 * (v->round * 1e9 + ms_ev0(v->ev, MS_EV_THINK)))
+		busy = 1;
+	/* A server is never quite full while clients wait for it: its requests come in bursts. With
+	 * a timer it has time between them. */
+	if (v->aim == MS_AIM_REQUEST && isnan(v->outstanding) &&
+	    v->hot_busy > (v->now.usecs ? 0.93 : 0.85) &&
+	    v->rate > 1.5 * ms_ev(v->ev, MS_EV_SWITCHES))
 		busy = 1;
 	if (busy < BUSY || v->aim == MS_AIM_NOTHING)
 		return;
@@ -431,12 +508,14 @@ static void path(const struct ms_view *v, struct ms_finding *f)
 	if (v->now.mode == MS_MODE_POLL && !isnan(v->app_ns))
 		work = v->app_ns / 1e3;
 	if (v->aim != MS_AIM_REQUEST || v->hot_busy >= BUSY ||
-	    !(work > 0.27 * (round + ms_ev0(v->ev, MS_EV_THINK) / 1e3)))
+	    !(work > (v->now.mode == MS_MODE_POLL ? 0.2 : 0.27) *
+			     (round + ms_ev0(v->ev, MS_EV_THINK) / 1e3)))
 		return;
 	/* On a server one does not know how many are outstanding; more than one CPU's work at a
 	 * time means several, and so do several answers between two sleeps; then it is not one
 	 * round that counts. */
-	if (isnan(v->outstanding) && (work > 0.8 * round || v->rate > 1.5 * sleeps))
+	if (isnan(v->outstanding) &&
+	    ((work > 0.8 * round && v->rate > 1.1 * sleeps) || v->rate > 1.5 * sleeps))
 		return;
 	f->certainty = 0.65;
 	say(f->sentence, "nothing is used up: a request's way through this box is what takes time");
@@ -449,11 +528,18 @@ static void path(const struct ms_view *v, struct ms_finding *f)
 static void switches(const struct ms_view *v, struct ms_finding *f)
 {
 	double n = ms_ev(v->ev, MS_EV_SWITCHES);
+	double all = v->round * 1e9 + ms_ev0(v->ev, MS_EV_THINK);
 	struct si a;
 
-	if (v->aim != MS_AIM_REQUEST || !(n > 1.5 * v->rate) || v->hot_busy >= BUSY)
+	if (v->aim != MS_AIM_REQUEST || !(n > 0.9 * v->rate) || v->hot_busy >= BUSY)
 		return;
-	f->certainty = 0.3;
+	/* Most of what the program needs for one is being woken. */
+	if (v->now.mode != MS_MODE_POLL && v->app_ns > 0.115 * all)
+		f->certainty = 0.5;
+	else if (n > 1.5 * v->rate)
+		f->certainty = 0.3;
+	else
+		return;
 	say(f->sentence, "every transaction wakes the program and puts it to sleep again");
 	say(f->arithmetic, "%scontext switches/s: %.1f a transaction", si(n, &a), n / v->rate);
 }
@@ -538,6 +624,11 @@ const struct ms_cause ms_causes[] = {
 	  "tx_restart_queue, the sender's idle time, ring size, interrupts.",
 	  "pps = frames in flight x cleanings a second",
 	  "ethtool -G tx N; ethtool -C rx-usecs less.", tx_ring },
+	{ "interrupts", "waiting for interrupts",
+	  "Requests take the timer's time, and as long without it.",
+	  "interrupts a second, rx-usecs, transactions a second, each CPU's times.",
+	  "one interrupt a round; without the timer: rounds / now <= 1.05",
+	  "Busy polling (net.core.busy_read, SO_BUSY_POLL, a polling thread).", interrupts },
 	{ "moderation", "interrupt moderation", "Requests take the timer's time, CPUs idle.",
 	  "interrupts a second, rx-usecs, transactions a second.",
 	  "interrupts x interval >= 80 %: every interrupt waits",

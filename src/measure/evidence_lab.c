@@ -163,6 +163,7 @@ static void programs(const struct lab_scenario *s, const struct lab_result *r, u
 	for (unsigned w = 0; w < r->n_workloads; w++) {
 		const struct lab_workload_result *work = &r->workload[w];
 		const struct lab_workload_spec *spec = work_spec(s, work);
+		const struct lab_param *via = lab_params_get(&spec->params, "via");
 
 		if (work->chip != chip)
 			continue;
@@ -176,6 +177,14 @@ static void programs(const struct lab_scenario *s, const struct lab_result *r, u
 			add(&ev->value[MS_EV_OFFERED_PPS],
 			    asked_pps(spec, &r->chip[chip], work->frame_bytes));
 			senders++;
+		}
+		/* Linux counts a datagram when the program reads it (UdpInDatagrams), or when
+		 * there is no room for it; what waits in the socket is in neither. */
+		if (work->kind == LAB_WORK_RECV && via && !strcmp(via->text, "socket")) {
+			ev->value[MS_EV_SOCKET_DROPS] =
+				(double)r->chip[chip].socket_drops / ev->seconds;
+			ev->value[MS_EV_SOCKET_PPS] =
+				(double)work->packets / ev->seconds + ev->value[MS_EV_SOCKET_DROPS];
 		}
 		if (work->kind != LAB_WORK_RR)
 			continue;

@@ -76,7 +76,8 @@ enum ms_lever {
 	MS_LEVER_RING,    /* larger */
 	MS_LEVER_SOONER,  /* less moderation: the best of the cells' */
 	MS_LEVER_LATER,   /* more moderation */
-	MS_LEVER_MODE,    /* the best other rx-mode */
+	MS_LEVER_MODE,    /* the other rx-mode with interrupts */
+	MS_LEVER_POLL,    /* polling instead of interrupts, or the other way */
 	MS_LEVER_PLACE,   /* the best other place of interrupts */
 	MS_LEVER_IRQ,     /* cheaper interrupts */
 	MS_LEVER_SWITCH,  /* cheaper wake-ups and switches */

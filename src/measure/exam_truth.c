@@ -5,7 +5,7 @@
 #include "measure/exam.h"
 
 const char *const ms_lever_names[MS_LEVERS] = {
-	"wire",  "pci", "cpu",    "ring",   "sooner", "later", "mode",
+	"wire",  "pci", "cpu",    "ring",   "sooner", "later", "mode",    "poll",
 	"place", "irq", "switch", "socket", "budget", "flows", "offered",
 };
 
@@ -65,7 +65,7 @@ static bool lever_of(const struct ms_exam_set *a, const struct ms_exam_set *b, e
 
 	/* Polling has no moderation, and needs a CPU for itself. */
 	if (mode && !ring && (b->mode == LAB_RX_POLL || a->mode == LAB_RX_POLL))
-		*lever = MS_LEVER_MODE;
+		*lever = MS_LEVER_POLL;
 	else if (mode && !ring && !usecs && !place)
 		*lever = MS_LEVER_MODE;
 	else if (place && !ring && !usecs && !mode)
@@ -78,6 +78,48 @@ static bool lever_of(const struct ms_exam_set *a, const struct ms_exam_set *b, e
 	return true;
 }
 
+static void take_lever(const struct ms_exam_case *c, const struct ms_exam_set *set,
+		       double objective, struct ms_exam_truth *out)
+{
+	enum ms_lever lever, other;
+
+	if (!lever_of(&c->set, set, &lever))
+		return;
+	out->lever[lever] = fmax(out->lever[lever], objective);
+	/* From adaptive moderation one does not know which way is more. */
+	if ((lever == MS_LEVER_SOONER || lever == MS_LEVER_LATER) &&
+	    (c->set.usecs == 1 || set->usecs == 1)) {
+		other = lever == MS_LEVER_SOONER ? MS_LEVER_LATER : MS_LEVER_SOONER;
+		out->lever[other] = fmax(out->lever[other], objective);
+	}
+}
+
+/* Nobody chooses the smallest ring, so no cell has it: who has it turns the other knobs with it. */
+static int with_own_ring(struct ms_exam_ground *g, const struct ms_exam_case *c,
+			 struct ms_exam_truth *out, struct ho_err *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < c->cells; i++)
+		if (c->cell[i].ring == c->set.ring)
+			return 0;
+	for (unsigned i = 0; rc == 0 && i < c->cells; i++) {
+		struct ms_exam_set set = c->cell[i];
+		enum ms_lever lever;
+		double objective;
+
+		if (set.ring != c->cell[0].ring)
+			continue;
+		set.ring = c->set.ring;
+		if (!lever_of(&c->set, &set, &lever))
+			continue;
+		rc = ms_exam_run(g, c, &set, &objective, NULL, err);
+		if (rc == 0)
+			take_lever(c, &set, objective, out);
+	}
+	return rc;
+}
+
 int ms_exam_truth(struct ms_exam_ground *g, const struct ms_exam_case *c, struct ms_exam_truth *out,
 		  struct ho_err *err)
 {
@@ -86,25 +128,15 @@ int ms_exam_truth(struct ms_exam_ground *g, const struct ms_exam_case *c, struct
 	memset(out, 0, sizeof(*out));
 	rc = ms_exam_run(g, c, &c->set, &out->objective, &out->evidence, err);
 	for (unsigned i = 0; rc == 0 && i < c->cells; i++) {
-		enum ms_lever lever;
-
 		rc = ms_exam_run(g, c, &c->cell[i], &out->cell[i], NULL, err);
 		if (rc < 0)
 			return rc;
 		if (out->cell[i] > out->cell[out->best])
 			out->best = i;
-		if (!lever_of(&c->set, &c->cell[i], &lever))
-			continue;
-		out->lever[lever] = fmax(out->lever[lever], out->cell[i]);
-		/* From adaptive moderation one does not know which way is more. */
-		if ((lever == MS_LEVER_SOONER || lever == MS_LEVER_LATER) &&
-		    (c->set.usecs == 1 || c->cell[i].usecs == 1)) {
-			enum ms_lever other =
-				lever == MS_LEVER_SOONER ? MS_LEVER_LATER : MS_LEVER_SOONER;
-
-			out->lever[other] = fmax(out->lever[other], out->cell[i]);
-		}
+		take_lever(c, &c->cell[i], out->cell[i], out);
 	}
+	if (rc == 0)
+		rc = with_own_ring(g, c, out, err);
 	for (unsigned l = 0; rc == 0 && l < MS_LEVERS; l++) {
 		struct ms_exam_case changed = *c;
 

@@ -35,8 +35,8 @@ void ms_sweep_fini(struct ms_sweep *sweep);
  * added (but what is fixed). metric may be NULL. -EINVAL with what there is.
  */
 int ms_sweep_init(struct ms_sweep *sweep, const char *target, const struct ms_axes *given,
-		  const char *metric, const struct ms_target_options *options,
-		  const char *version, struct ms_target **open, struct ho_err *err);
+		  const char *metric, const struct ms_target_options *options, const char *version,
+		  struct ms_target **open, struct ho_err *err);
 
 /* The metric by its name. -EINVAL with the names. */
 int ms_sweep_metric(struct ms_sweep *sweep, const char *name, struct ho_err *err);

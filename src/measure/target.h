@@ -30,10 +30,10 @@ struct ms_cell {
 	/* Of several rounds, value is the median and these the least and the most. */
 	unsigned rounds; /* 0 = one, which says it all */
 	double low[MS_METRICS_MAX], high[MS_METRICS_MAX];
-	unsigned limit;               /* index into the kind's limit_letters */
-	double used;                  /* of what limits, 0 to 1 */
-	char text[LAB_LIMITER_TEXT];  /* the arithmetic behind it */
-	uint64_t digest;              /* equal runs, equal digest; 0 = cannot be told */
+	unsigned limit;              /* index into the kind's limit_letters */
+	double used;                 /* of what limits, 0 to 1 */
+	char text[LAB_LIMITER_TEXT]; /* the arithmetic behind it */
+	uint64_t digest;             /* equal runs, equal digest; 0 = cannot be told */
 };
 
 struct ms_target;

@@ -18,10 +18,25 @@ static double divide(double a, double b)
 	return b > 0 ? a / b : NAN;
 }
 
+/* Frames a second that no program read, and no socket dropped yet: a socket fills up because its
+ * program gets no time. Not where frames have other ways to go. */
+static double unread(const struct ms_evidence *ev, double rx)
+{
+	double left = rx - ms_ev(ev, MS_EV_SOCKET_PPS);
+	bool full = false;
+
+	for (unsigned i = 0; i < ev->n_cpus; i++)
+		full |= ev->cpu[i].app && ev->cpu[i].irq + ev->cpu[i].softirq > 0.9;
+	if (!full || !(left > 0.12 * rx) ||
+	    ms_ev0(ev, MS_EV_TCP_PPS) + ms_ev0(ev, MS_EV_FORWARDED) > 0.05 * rx)
+		return 0;
+	return left;
+}
+
 static void aim(struct ms_view *v)
 {
 	const struct ms_evidence *ev = v->ev;
-	double tx = ms_ev0(ev, MS_EV_TX_PPS), rx = ms_ev0(ev, MS_EV_RX_PPS);
+	double tx = ms_ev0(ev, MS_EV_TX_PPS), rx = ms_ev0(ev, MS_EV_RX_PPS), stuck = 0;
 
 	v->lost = ms_ev0(ev, MS_EV_RX_MISSED) + ms_ev0(ev, MS_EV_RX_NO_DESC) +
 		  ms_ev0(ev, MS_EV_RX_NO_BUFFER) + ms_ev0(ev, MS_EV_BACKLOG_DROPS) +
@@ -36,7 +51,10 @@ static void aim(struct ms_view *v)
 		v->bytes = divide(ms_ev0(ev, MS_EV_TX_BYTES), tx);
 	} else if (rx + v->lost > 0) {
 		v->aim = MS_AIM_RECEIVE;
-		v->rate = rx - ms_ev0(ev, MS_EV_SOCKET_DROPS) - ms_ev0(ev, MS_EV_BACKLOG_DROPS);
+		stuck = unread(ev, rx);
+		v->lost += stuck;
+		v->rate = rx - stuck - ms_ev0(ev, MS_EV_SOCKET_DROPS) -
+			  ms_ev0(ev, MS_EV_BACKLOG_DROPS);
 		v->bytes = divide(ms_ev0(ev, MS_EV_RX_BYTES), rx);
 	}
 	v->arrives = v->rate + v->lost;
@@ -63,8 +81,8 @@ static double wire_share(double pps, double bytes, double bps)
 /*
  * The bus: what a frame needs in its heavier direction. Sending, the data comes as completions of
  * at most `payload` bytes with 24 of header each, a descriptor of 16 bytes with its share of a
- * header, and a doorbell of 28 bytes. Receiving, the data goes as writes of the same form, and so
- * does the descriptor's write-back.
+ * header, and a doorbell of 28 bytes; so long is the write that unmasks after an interrupt, too.
+ * Receiving, the data goes as writes of the same form, and so does the descriptor's write-back.
  */
 static double pci_share(const struct ms_view *v)
 {
@@ -73,7 +91,7 @@ static double pci_share(const struct ms_view *v)
 
 	switch (v->aim) {
 	case MS_AIM_SEND:
-		return v->rate * (data + 19 + 28) * 8 / bps;
+		return (v->rate * (data + 19 + 28) + ms_ev0(v->ev, MS_EV_IRQS) * 28) * 8 / bps;
 	case MS_AIM_RECEIVE:
 		return (v->rate + ms_ev0(v->ev, MS_EV_SOCKET_DROPS)) * (data + 22) * 8 / bps;
 	default:

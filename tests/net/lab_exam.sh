@@ -38,6 +38,17 @@ done <<'CASES'
 91002 49 server adaptive moderation that takes turns, on one CPU
 6003 24 server adaptive moderation, several outstanding
 6001 168 server a rate of interrupts that happens to be near a class
+30001 15 socket interrupts that never end, and other CPUs that are idle
+30001 61 server a busy CPU that answers many between two sleeps
+30001 120 server adaptive moderation beside a client that pauses
+30001 169 client one interrupt a round: only polling is faster
+30001 185 client adaptive moderation at its longest, between pauses
+30001 212 client hardly anything but being woken
+30001 215 pktgen a bus that also carries the writes that unmask
+30002 48 pktgen a short ring in front of a bus that is nearly full
+30002 64 socket a socket that fills up, and whose program gets no time
+30002 217 socket the smallest ring, with which no cell was run
+30002 245 client a full CPU in step with the timer
 CASES
 "$holdoff" lab exam --cases 1 --min-right 1 --min-advice 1 --min-tune 1 -q -j >"$dir/one"
 "$holdoff" lab exam --cases 2 --seed 3 -j -q --jobs 1 >"$dir/a" || fail "two cases: $?"
