@@ -265,6 +265,51 @@ static void test_letters(void **state)
 	assert_string_equal(ms_target_live.limit_name(n + 1), "offered");
 }
 
+/* One interrupt a round, in step with a timer that is no longer than the way through the box. */
+static void test_interrupts(void **state)
+{
+	struct ms_evidence ev;
+
+	sender(&ev);
+	ev.value[MS_EV_TX_PPS] = ev.value[MS_EV_RX_PPS] = 97656;
+	ev.value[MS_EV_TX_BYTES] = ev.value[MS_EV_RX_BYTES] = 97656 * 100;
+	ev.value[MS_EV_TRANSACTIONS] = 97656;
+	ev.value[MS_EV_OUTSTANDING] = 1;
+	ev.value[MS_EV_IRQS] = 97656;
+	ev.value[MS_EV_RX_USECS] = 10;
+	ev.n_cpus = 2;
+	ev.cpu[0] = (struct ms_ev_cpu){
+		.user = 0.42, .irq = 0.06, .softirq = 0.24, .idle = 0.28, .app = true
+	};
+	ev.cpu[1] = (struct ms_ev_cpu){ .idle = 1 };
+	assert_string_equal(cause(&ev), "interrupts");
+	/* Nothing could poll. */
+	ev.n_cpus = 1;
+	assert_string_equal(cause(&ev), "moderation");
+}
+
+/* A program without CPU time: its socket fills, and has dropped nothing yet. */
+static void test_starved(void **state)
+{
+	struct ms_evidence ev;
+
+	sender(&ev);
+	ev.value[MS_EV_TX_PPS] = 0;
+	ev.value[MS_EV_RX_PPS] = 4e5;
+	ev.value[MS_EV_RX_BYTES] = 4e5 * 60;
+	ev.value[MS_EV_RX_RING] = 1024;
+	ev.value[MS_EV_SOCKET_PPS] = 0;
+	ev.value[MS_EV_SOCKET_DROPS] = 0;
+	ev.queue[0].rx_pps = 4e5;
+	ev.n_cpus = 2;
+	ev.cpu[0] = (struct ms_ev_cpu){ .softirq = 1, .app = true };
+	ev.cpu[1] = (struct ms_ev_cpu){ .idle = 1 };
+	assert_string_equal(cause(&ev), "hot-cpu");
+	/* Where it is TCP's, Linux counts it elsewhere. */
+	ev.value[MS_EV_TCP_PPS] = 4e5;
+	assert_string_not_equal(cause(&ev), "hot-cpu");
+}
+
 /* A row without words is none; names are unique. */
 static void test_table(void **state)
 {
@@ -326,10 +371,11 @@ static void test_case(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sender),   cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_receiver), cmocka_unit_test(test_request),
-		cmocka_unit_test(test_table),    cmocka_unit_test(test_tune),
-		cmocka_unit_test(test_case),     cmocka_unit_test(test_live),
+		cmocka_unit_test(test_sender),     cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_receiver),   cmocka_unit_test(test_request),
+		cmocka_unit_test(test_interrupts), cmocka_unit_test(test_starved),
+		cmocka_unit_test(test_table),      cmocka_unit_test(test_tune),
+		cmocka_unit_test(test_case),       cmocka_unit_test(test_live),
 		cmocka_unit_test(test_letters),
 	};
 
