@@ -533,8 +533,10 @@ static void switches(const struct ms_view *v, struct ms_finding *f)
 
 	if (v->aim != MS_AIM_REQUEST || !(n > 0.9 * v->rate) || v->hot_busy >= BUSY)
 		return;
-	/* Most of what the program needs for one is being woken. */
-	if (v->now.mode != MS_MODE_POLL && v->app_ns > 0.115 * all)
+	/* Most of what the program needs for one is being woken; from another CPU, part of that is
+	 * there. */
+	if (v->now.mode != MS_MODE_POLL &&
+	    v->app_ns > (v->now.place == MS_PLACE_AWAY ? 0.17 : 0.115) * all)
 		f->certainty = 0.5;
 	else if (n > 1.5 * v->rate)
 		f->certainty = 0.3;
