@@ -43,9 +43,9 @@ enum live_limit {
 	LIMIT_CAUSES,  /* and from here on ms_causes, in its order */
 };
 /* Of the causes: idle, lost-before, wire, asked, pci, backlog, hot-queue, hot-cpu, irq-affinity,
- * socket, no-port, rx-ring, tx-ring, moderation, irq-rate, segmentation, offload, cpu, path,
- * budget, cache, switches, offered. */
-static const char letters[] = "-~.LWABbQHIsnrRMiSoCPumxO";
+ * socket, no-port, rx-ring, tx-ring, interrupts, moderation, irq-rate, segmentation, offload, cpu,
+ * path, budget, cache, switches, offered. */
+static const char letters[] = "-~.LWABbQHIsnrRwMiSoCPumxO";
 
 static const char *limit_name(unsigned limit)
 {
