@@ -27,17 +27,14 @@
 /* What stays of a frame's flags when it is sent on. */
 #define FLAGS_KEPT (PK_MORE | PK_CSUM_OK | PK_CSUM_PARTIAL | PK_TSO)
 
-/*
- * A slot is two words of 64 bits here, whose fields are those of the little end.
- *   word 0: buf 0, off 32, len 48; word 1: flags 0, vlan 16, meta 32
- */
-_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "slots and headers are read in words");
+/* A slot in a register; number 2 is `off`, number 3 `len`, 4 the flags, 5 the tag. */
+typedef uint16_t slot_words __attribute__((vector_size(16)));
 _Static_assert(offsetof(struct pk_slot, off) == 4 && offsetof(struct pk_slot, len) == 6 &&
-		       offsetof(struct pk_slot, flags) == 8 && offsetof(struct pk_slot, meta) == 12,
+		       offsetof(struct pk_slot, flags) == 8 &&
+		       offsetof(struct pk_slot, vlan) == 10 && sizeof(struct pk_slot) == 16,
 	       "a slot's words");
-#define SLOT_OFF  32
-#define SLOT_LEN  48
-#define SLOT_META 32
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "headers are read in words");
+enum { OFF = 2, LEN = 3 };
 
 /* The first bytes behind the addresses: an Ethernet type, then the first two of a packet. */
 #define IS_IPV4   0x450008u /* without options; the second byte is the type of service */
@@ -47,16 +44,13 @@ _Static_assert(offsetof(struct pk_slot, off) == 4 && offsetof(struct pk_slot, le
 
 #define NOBODY 1ull /* no address, shifted to the upper end of a word, is equal to it */
 
-struct draft {
-	uint64_t word[2];
-};
-
 /* Packets of a burst that the fast path takes, of one family. */
 struct lane {
 	unsigned n;
 	uint8_t slot[PK_BURST]; /* which of the burst */
 	uint8_t *ip[PK_BURST];
-	struct draft draft[PK_BURST]; /* begins with the IP header, and ends with the packet */
+	/* As they leave untagged: 14 bytes of Ethernet, and nothing behind the packet. */
+	struct pk_slot draft[PK_BURST];
 	uint32_t nh[PK_BURST];
 };
 
@@ -144,12 +138,16 @@ ALWAYS uint64_t expected(const struct ro_iface *in)
 ALWAYS void draft(struct lane *l, unsigned n, const struct pk_slot *s, unsigned i, uint8_t *ip,
 		  uint32_t before, uint32_t bytes)
 {
+	const slot_words kept = { 0xffff, 0xffff, 0xffff, 0, FLAGS_KEPT, 0, 0xffff, 0xffff };
+	slot_words words;
+
 	l->slot[n] = (uint8_t)i;
 	l->ip[n] = ip;
-	/* Field by field: a word that has just been written in parts would be waited for. */
-	l->draft[n].word[0] =
-		s->buf | (uint64_t)(s->off + before) << SLOT_OFF | (uint64_t)bytes << SLOT_LEN;
-	l->draft[n].word[1] = (s->flags & FLAGS_KEPT) | (uint64_t)s->meta << SLOT_META;
+	memcpy(&words, s, sizeof(words));
+	words &= kept;
+	words[OFF] = (uint16_t)(words[OFF] + before - PK_ETH_BYTES);
+	words[LEN] = (uint16_t)(bytes + PK_ETH_BYTES);
+	memcpy(&l->draft[n], &words, sizeof(words));
 }
 
 /* The packet of a frame that begins `before` bytes behind d, if it is IPv4 and good. */
@@ -318,45 +316,48 @@ ALWAYS void count_down(uint8_t *ip, const uint8_t family)
 	memcpy(ip + 8, &v, 4);
 }
 
-/* A packet whose Ethernet header is written goes into the list of its port, which has room: see
- * flush_full. */
-ALWAYS void append(struct ro_out *out, const struct draft *d, unsigned eth_bytes)
-{
-	struct draft *to = (struct draft *)&out->slot[out->n++];
-
-	to->word[0] =
-		d->word[0] + ((uint64_t)eth_bytes << SLOT_LEN) - ((uint64_t)eth_bytes << SLOT_OFF);
-	to->word[1] = d->word[1];
-}
-
 #define PLAIN_NH (RO_NH_ETHER | PK_ETH_BYTES << 8)
 _Static_assert(offsetof(struct ro_nh, kind) == 0 && offsetof(struct ro_nh, eth_bytes) == 1,
 	       "kind and length in one word");
 
+/* Does the packet fit the MTU? One comparison of two words, the upper 16 bits of which count. */
+ALWAYS bool fits(const struct ro_nh *nh, const struct pk_slot *draft)
+{
+	return load64(draft) <= nh->longest;
+}
+
 /* The path of a flow, an Ethernet header with a tag. false: for the slow path. */
 static __attribute__((noinline)) bool send_other(struct ro_worker *w, const struct ro_nh *nh,
-						 uint8_t *ip, const struct draft *d, uint8_t family)
+						 uint8_t *ip, const struct pk_slot *draft,
+						 uint8_t family)
 {
-	const uint64_t word = d->word[0];
+	struct pk_slot *to;
+	struct ro_out *out;
+	unsigned tag;
 
 	if (nh->kind == RO_NH_ECMP)
-		nh = path(w, nh, ip, (uint32_t)(word >> SLOT_LEN), family);
-	if (ho_unlikely(nh->kind != RO_NH_ETHER || word > nh->longest || !w->list[nh->port] ||
-			(uint16_t)(word >> SLOT_OFF) < nh->eth_bytes))
+		nh = path(w, nh, ip, draft->len - PK_ETH_BYTES, family);
+	out = w->list[nh->port];
+	tag = nh->eth_bytes - PK_ETH_BYTES;
+	if (ho_unlikely(nh->kind != RO_NH_ETHER || !fits(nh, draft) || !out || draft->off < tag))
 		return false;
 	if (family == RO_IPV4)
 		count_down(ip, RO_IPV4);
 	else
 		count_down(ip, RO_IPV6);
-	if (nh->eth_bytes == PK_ETH_BYTES)
-		memcpy(ip - 14, nh->eth, 12);
+	if (!tag)
+		memcpy(ip - PK_ETH_BYTES, nh->eth, 12);
 	else
-		memcpy(ip - 18, nh->eth, 16);
+		memcpy(ip - RO_ETH_MAX, nh->eth, 16);
 	w->touched |= 1ull << nh->port;
-	append(w->list[nh->port], d, nh->eth_bytes);
+	to = &out->slot[out->n++];
+	*to = *draft;
+	to->off = (uint16_t)(to->off - tag);
+	to->len = (uint16_t)(to->len + tag);
 	return true;
 }
 
+/* The lists have room: see flush_full. */
 ALWAYS void send_lane(struct ro_worker *w, struct burst *b, struct lane *l, const uint8_t family)
 {
 	struct ro_nh *const *nhs = w->view->nh;
@@ -366,22 +367,21 @@ ALWAYS void send_lane(struct ro_worker *w, struct burst *b, struct lane *l, cons
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct ro_nh *nh = RO_RCU_GET(nhs[l->nh[i]]);
-		const struct draft *d = &l->draft[i];
 		struct ro_out *out = w->list[nh->port];
 		uint8_t *ip = l->ip[i];
 
 		if (ho_unlikely(load16(nh) != PLAIN_NH)) {
-			if (ho_likely(send_other(w, nh, ip, d, family)))
+			if (ho_likely(send_other(w, nh, ip, &l->draft[i], family)))
 				continue;
 			goto slow;
 		}
-		if (ho_unlikely(d->word[0] > nh->longest || !out))
+		if (ho_unlikely(!fits(nh, &l->draft[i]) || !out))
 			goto slow;
 		count_down(ip, family);
 		/* The type is there: that of the packet as it came. */
 		memcpy(ip - PK_ETH_BYTES, nh->eth, 12);
 		touched |= 1ull << nh->port;
-		append(out, d, PK_ETH_BYTES);
+		out->slot[out->n++] = l->draft[i];
 		continue;
 	slow:
 		b->slow_at[slow++] = l->slot[i];

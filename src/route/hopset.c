@@ -25,7 +25,7 @@ int ro_nh_publish(struct ro_tables *t, uint32_t number, const struct ro_nh *nh)
 	if (!new)
 		return -ENOMEM;
 	*new = *nh;
-	new->longest = (uint64_t)nh->mtu << 48 | 0xffffffffffffu;
+	new->longest = (uint64_t)HO_MIN(nh->mtu + PK_ETH_BYTES, 0xffffu) << 48 | 0xffffffffffffu;
 	RO_RCU_SET(t->view.nh[number], new);
 	if (old && old->kind == RO_NH_ECMP)
 		ro_retire(t, (void *)old->ecmp, 0);

@@ -56,8 +56,9 @@ struct ro_nh {
 		const struct ro_neigh *neigh; /* RO_NH_RESOLVE */
 		const struct ro_ecmp *ecmp;   /* RO_NH_ECMP */
 	};
-	uint64_t longest; /* mtu, to be compared with the word of a slot that has `len`: see fast.c;
-			     ro_nh_publish fills it in */
+	/* The longest slot of an untagged frame to it, where a slot's first word has `len`, the
+	 * rest ones: for a single comparison in fast.c. ro_nh_publish fills it in. */
+	uint64_t longest;
 } HO_CACHE_ALIGNED;
 _Static_assert(sizeof(struct ro_nh) == HO_CACHE_LINE, "a next hop is one cache line");
 
