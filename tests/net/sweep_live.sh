@@ -16,6 +16,7 @@ add_namespaces "$a" "$b" || skip "no network namespaces here"
 ip link add slv0 netns "$a" numrxqueues 2 numtxqueues 2 type veth \
 	peer name slv1 netns "$b" numrxqueues 2 numtxqueues 2 || exit 1
 ip -n "$a" link set lo up && ip -n "$a" link set slv0 up && ip -n "$b" link set slv1 up || exit 1
+until_true 60 has_carrier "$a" slv0 || exit 1
 ip -n "$a" addr add 198.18.9.1/24 dev slv0
 
 in_a() { ip netns exec "$a" "$@"; }
@@ -76,7 +77,7 @@ begin_long() {
 	ip netns exec "$a" "$HOLDOFF" sweep slv0 --gro-flush-timeout 30000,40000 --time 100s --settle 0s \
 		>"$work/out" 2>"$work/err" &
 	sweep=$!
-	until_true 10 flush_timeout_is 30000
+	until_true 60 flush_timeout_is 30000
 }
 for signal in INT TERM HUP; do
 	begin_long
