@@ -68,7 +68,8 @@ static int tap_late_error(struct port *base, struct ho_err *err)
 {
 	if (!__atomic_load_n(&((struct tap_port *)base)->gone, __ATOMIC_RELAXED))
 		return 0;
-	return ho_err_set(err, -ENODEV, "the interface was removed");
+	/* Not -ENODEV, which says that a wrong name was given. */
+	return ho_err_set(err, -ENETDOWN, "the interface was removed");
 }
 
 /* An ioctl on an interface name. 0 or a negative errno. */

@@ -19,7 +19,7 @@ failed=0 refused=0
 refuse() {
 	local status=$1 says=$2 got
 	shift 2
-	timeout -k 5 20 "$@" >"$tmp/out" 2>"$tmp/err"
+	timeout -k 5 100 "$@" >"$tmp/out" 2>"$tmp/err"
 	got=$?
 	if [ $got = "$status" ] && grep -qF -- "$says" "$tmp/err" && ! [ -s "$tmp/out" ]; then
 		refused=$((refused + 1))
@@ -65,7 +65,7 @@ refuse 1 "--think: '5' is not a time" "$holdoff" rr mem:a --serve mem:a --think 
 refuse 1 "busy-poll=99s is too large; at most 1.00 s" "$holdoff" recv xdp:lo,busy-poll=99s
 refuse 1 "Too many arguments" "$holdoff" ports foo
 # What others send without end does not keep a run from ending.
-bounded() { timeout -k 2 15 "$holdoff" "$@" -j >"$tmp/out" 2>"$tmp/err"; }
+bounded() { timeout -k 5 100 "$holdoff" "$@" -j >"$tmp/out" 2>"$tmp/err"; }
 bounded rr null: --count 2
 [ $? = 2 ] && grep -q "no request was answered" "$tmp/err" ||
 	{ echo "FAILED: rr beside endless frames: $(cat "$tmp/err")"; failed=$((failed + 1)); }
@@ -108,7 +108,7 @@ refuse 1 "No such file" "$holdoff" recv "pcap:$tmp/nowhere.pcap"
 broken() {
 	local name=$1 got
 	shift
-	timeout -k 5 20 "$holdoff" "$@" -j >"$tmp/out" 2>"$tmp/err"
+	timeout -k 5 100 "$holdoff" "$@" -j >"$tmp/out" 2>"$tmp/err"
 	got=$?
 	if [ $got = 1 ] && [ "$(wc -l <"$tmp/out")" = 1 ] && grep -q "$name.pcap.*record 2 at byte 100" "$tmp/err"; then
 		refused=$((refused + 1))
@@ -135,6 +135,7 @@ fi
 ip -n "$A" link add ia type veth peer name ib
 ip -n "$A" link set ia up
 ip -n "$A" link set ib up
+until_true 60 has_carrier "$A" ia
 a() {
 	local status=$1 says=$2
 	shift 2
@@ -164,7 +165,7 @@ ip netns exec "$A" "$holdoff" gen packet:ia -c 1 --size 1514 -j >"$tmp/out" 2>&1
 attached() { ip -n "$A" link show ia | grep -q xdp; }
 # now COMMAND...: it becomes true, or the test fails.
 now() {
-	until_true 10 "$@" && return
+	until_true 60 "$@" && return
 	echo "FAILED: never true: $*"
 	failed=$((failed + 1))
 }
@@ -189,7 +190,7 @@ for what in recv:xdp recv:packet gen:xdp gen:packet; do
 	ip -n "$A" link add iy type veth peer name iz
 	ip -n "$A" link set iy up
 	ip -n "$A" link set iz up
-	until_true 5 has_carrier "$A" iy
+	until_true 60 has_carrier "$A" iy
 	ip netns exec "$A" "$holdoff" "${what%:*}" "${what#*:}:iy" -j >/dev/null 2>"$tmp/err" &
 	owner=$!
 	now has_tasks $owner 2
@@ -217,7 +218,7 @@ for what in "gen packet:ia:cap_net_raw" "recv packet:ia:cap_net_raw" "recv xdp:i
 done
 
 # What is not needed after start is given up, by each thread: the one that reads memif's socket too.
-"$holdoff" recv "memif:$tmp/socket" --wait 20s -j >/dev/null 2>&1 &
+"$holdoff" recv "memif:$tmp/socket" --wait 200s -j >/dev/null 2>&1 &
 owner=$!
 # Once the peer is waited for, capabilities are gone: all but the one that removes the socket.
 gave_up() {

@@ -20,7 +20,7 @@ bad() { echo "FAIL: $*"; failed=1; }
 run() {
 	local name=$1 status=$2 condition=$3 got
 	shift 3
-	timeout 60 "$holdoff" "$@" >"$tmp/out" 2>"$tmp/err"
+	timeout 120 "$holdoff" "$@" >"$tmp/out" 2>"$tmp/err"
 	got=$?
 	[ $got = "$status" ] || { bad "$name: status $got instead of $status"; cat "$tmp/err"; return; }
 	[ "$(wc -l <"$tmp/out")" = 1 ] || bad "$name: not one line of JSON"
@@ -47,10 +47,12 @@ run filtered 0 '.delivered == 5000 and .drops.rx_filtered == 5000' \
 	gen mem:a --recv mem:a -c 10000 --dst-port 7,8 --filter "udp port 8" -j
 run unstamped 0 '.delivered == 1000 and (has("latency") | not)' \
 	gen mem:a --recv mem:a -c 1000 --stamp no -j
-run rate 0 '.tx_packets > 900 and .tx_packets < 1100 and (.pace.rate_error | fabs) < 0.05' \
+# No frame is sent before its time. (Nor much later, on a quiet machine: rates.sh looks at that.)
+run rate 0 '.tx_packets == 1000 and .seconds >= 0.998' gen mem:a --recv mem:a --rate 1000pps -c 1000 -j
+run rate-time 0 '.tx_packets > 0 and .tx_packets <= 1001 and .seconds >= 0.99' \
 	gen mem:a --recv mem:a --rate 1000pps -d 1s -j
 run gap 0 '.tx_packets == 11 and .seconds > 0.9' gen null: --rate 100ms -c 11 -j
-run seconds 0 '.seconds > 0.45 and .seconds < 5' gen null: -d 500ms -j
+run seconds 0 '.seconds > 0.45' gen null: -d 500ms -j
 run search 0 '.search.found and .search.trials >= 4 and .search.pps > 0' \
 	gen mem:a --recv mem:a --search loss=50% -d 50ms -j
 
@@ -74,7 +76,7 @@ run replay-at-once 0 '.delivered == 20 and .pace.rate_error == null and .pace.ga
 # --- rr and patch --------------------------------------------------------------------------------
 run rr 0 '.command == "rr" and .transactions == 5000 and .retries == 0 and .served == 5000 and
 	.latency.count == 5000 and .offered == 10000' \
-	rr mem:a --serve mem:a -c 5000 --outstanding 16 --size 128 --reply 512 -j
+	rr mem:a --serve mem:a -c 5000 --outstanding 16 --size 128 --reply 512 --timeout 60s -j
 run rr-none 2 '.transactions == 0 and .given_up == 3 and .requests == 6' \
 	rr mem:a --serve mem:a --proto tcp -c 3 --tries 2 --timeout 5ms -j
 for mode in io mac macswap; do
@@ -89,7 +91,7 @@ ends() {
 	shift
 	"$holdoff" "$@" >"$tmp/out" 2>"$tmp/err" &
 	pid=$!
-	for i in $(seq 100); do # its tasks are there
+	for i in $(seq 1200); do # its tasks are there
 		[ "$(ls /proc/$pid/task 2>/dev/null | wc -l)" -gt 1 ] && break
 		sleep 0.05
 	done
@@ -106,17 +108,19 @@ ends INT rr mem:a --serve mem:a -j
 ends INT patch null: null: -j
 
 # The reader of the output goes away: the run ends by itself, and without complaint.
-timeout 60 "$holdoff" gen mem:a --recv mem:a 2>"$tmp/err" | head -n 2 >/dev/null
+timeout 200 "$holdoff" gen mem:a --recv mem:a 2>"$tmp/err" | head -n 2 >/dev/null
 status=(${PIPESTATUS[@]})
 [ "${status[0]}" = 0 ] || bad "reader gone: status ${status[0]}: $(cat "$tmp/err")"
-timeout 60 "$holdoff" gen mem:a --recv mem:a -j 2>"$tmp/err" | true
+timeout 200 "$holdoff" gen mem:a --recv mem:a -j 2>"$tmp/err" | true
 status=(${PIPESTATUS[@]})
 [ "${status[0]}" = 0 ] || bad "reader gone with -j: status ${status[0]}: $(cat "$tmp/err")"
 
 # --- what people see -----------------------------------------------------------------------------
-timeout 60 "$holdoff" gen mem:a --recv mem:a --rate 10kpps -d 2500ms >"$tmp/out" 2>"$tmp/err"
+timeout 200 "$holdoff" gen mem:a --recv mem:a --rate 10kpps -d 2500ms >"$tmp/out" 2>"$tmp/err"
 [ "$(grep -c 'tx Mpps' "$tmp/out")" = 1 ] || bad "not one header"
-[ "$(grep -cE '^ +[0-9]+  +0\.0' "$tmp/out")" = 2 ] || bad "not a row a second"
+# One for each second; a third if what ends the run is told half a second late.
+rows=$(grep -E '^ +[0-9]+  +0\.0' "$tmp/out" | awk '{ print $1 }' | tr '\n' ' ')
+[ "$rows" = "1 2 " ] || [ "$rows" = "1 2 3 " ] || bad "not a row a second: $rows"
 grep -q '^balanced .* offered = .* delivered + 0 dropped$' "$tmp/out" || bad "no balance printed"
 [ -s "$tmp/err" ] && bad "noise on standard error: $(cat "$tmp/err")"
 
@@ -126,7 +130,7 @@ head -c 30 "$tmp/c.pcap" >"$tmp/cut.pcap"
 mistake() {
 	local says=$1 got
 	shift
-	timeout 20 "$holdoff" "$@" >"$tmp/out" 2>"$tmp/err"
+	timeout 100 "$holdoff" "$@" >"$tmp/out" 2>"$tmp/err"
 	got=$?
 	[ $got = 1 ] || bad "'$*': status $got instead of 1"
 	grep -q -e "$says" "$tmp/err" || bad "'$*' says: $(cat "$tmp/err")"
@@ -170,10 +174,10 @@ mistake "at most 1856" rr mem:a --serve mem:a --size 5000
 mistake "from 60 to" rr mem:a --serve mem:a --reply 10
 mistake "io, mac or macswap" patch null: null: --mode bogus
 
-timeout 20 "$holdoff" gen mem:a --wait 100ms >"$tmp/out" 2>"$tmp/err"
+timeout 100 "$holdoff" gen mem:a --wait 100ms >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || bad "no peer: not status 2"
 grep -q "no peer" "$tmp/err" || bad "no peer says: $(cat "$tmp/err")"
-timeout 20 "$holdoff" recv null: -d 200ms --write /dev/full -j >"$tmp/out" 2>"$tmp/err"
+timeout 100 "$holdoff" recv null: -d 200ms --write /dev/full -j >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || bad "a full disk: not status 2"
 grep -q "not complete" "$tmp/err" || bad "a full disk says: $(cat "$tmp/err")"
 

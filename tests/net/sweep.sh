@@ -15,7 +15,7 @@ trap 'rm -rf "$tmp"' EXIT
 failed=0
 bad() { echo "FAIL: $*"; failed=1; }
 
-sweep() { timeout 120 "$holdoff" sweep "$@"; }
+sweep() { timeout 300 "$holdoff" sweep "$@"; }
 # All runs are short: the numbers are not looked at closely.
 short=(lab:ixgbe-txring --set warmup=1ms --set duration=4ms)
 # shellcheck disable=SC2054 # the commas are ours
@@ -192,7 +192,7 @@ refused 'different scenarios or machine profiles' --merge "$tmp/s1" "$tmp/o" "$t
 # --- an interruption leaves nothing behind ---------------------------------------------------------
 "$holdoff" sweep lab:ixgbe-txring --set duration=20s --jobs 2 >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-for _ in $(seq 100); do
+for _ in $(seq 1200); do
 	[ "$(pgrep -c -P $pid)" = 2 ] && break
 	sleep 0.05
 done
@@ -209,7 +209,7 @@ done
 # One that dies is named by its point.
 "$holdoff" sweep lab:ixgbe-txring --set duration=20s --jobs 2 >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-for _ in $(seq 100); do
+for _ in $(seq 1200); do
 	workers=$(pgrep -P $pid) && [ "$(wc -w <<<"$workers")" = 2 ] && break
 	sleep 0.05
 done
