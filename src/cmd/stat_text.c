@@ -23,6 +23,44 @@ static unsigned screen_lines(FILE *out)
 	return size.ws_row;
 }
 
+/* Columns of the terminal, or what COLUMNS says of it; 0 when it is none: then everything is
+ * printed. */
+static unsigned screen_columns(FILE *out)
+{
+	const char *says = getenv("COLUMNS");
+	struct winsize size;
+
+	if (!isatty(fileno(out)))
+		return 0;
+	if (says && atoi(says) >= 20)
+		return (unsigned)atoi(says);
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) < 0 || size.ws_col < 20)
+		return 80;
+	return size.ws_col;
+}
+
+/* What goes first when the terminal is too narrow. */
+static const char *const *less_important(enum stat_view view)
+{
+	static const char *const rows[] = { "squeezed", "softnet/s", "invol/s", "vol/s", "ctxt/s",
+					    "%usr",     "%sys",      "%irq",    "%soak", "%idle",
+					    "%soft",    "err/s",     "hot CPU", "irq/s", "txdrop/s",
+					    "rxdrop/s", NULL };
+	static const char *const cpus[] = { "%guest",   "%steal",    "%nice",    "backlog",
+					    "net_rx/s", "%iowait",   "squeezed", "ctxt/s",
+					    "dropped",  "softnet/s", "intr/s",   NULL };
+	static const char *const queues[] = { "name",    "flush us", "defer",   "NAPI",
+					      "stops/s", "errors/s", "vector",  "may run on",
+					      "pkt/irq", "on CPU",   "drops/s", "Mbit/s",
+					      NULL };
+	static const char *const none[] = { NULL };
+
+	return view == STAT_ROWS     ? rows
+	       : view == STAT_CPU    ? cpus
+	       : view == STAT_QUEUES ? queues
+				     : none;
+}
+
 /* Before `lines` lines are printed that belong together. */
 static void header(struct stat_text *t, unsigned lines)
 {
@@ -32,6 +70,8 @@ static void header(struct stat_text *t, unsigned lines)
 		t->lines += lines;
 		return;
 	}
+	/* It may have another size now. */
+	ho_table_fit(&t->table, screen_columns(t->out), less_important(t->view));
 	ho_table_header(&t->table);
 	t->begun = true;
 	t->lines = 1 + lines;
@@ -58,11 +98,20 @@ static int end_row(struct stat_text *t, const char *rest)
 {
 	/* The cell is too small for it. */
 	if (rest && *rest) {
+		char line[NAMED_BYTES + 512];
+		int used = 0;
+
 		fflush(t->out);
 		for (unsigned i = 0; i < t->table.filled; i++)
-			fprintf(t->out, "%s%*s", i ? "  " : "", t->table.width[i],
-				t->table.cell[i]);
-		fprintf(t->out, "  %s\n", rest);
+			if (!t->table.hidden[i])
+				used += snprintf(line + used, sizeof(line) - (size_t)used, "%s%*s",
+						 used ? "  " : "", t->table.width[i],
+						 t->table.cell[i]);
+		used += snprintf(line + used, sizeof(line) - (size_t)used, "  %s", rest);
+		used = HO_MIN(used, (int)sizeof(line) - 1);
+		if (t->table.line)
+			used = HO_MIN(used, (int)t->table.line);
+		fprintf(t->out, "%.*s\n", used, line);
 		t->table.filled = 0;
 		return fflush(t->out) == 0 ? 0 : -errno;
 	}

@@ -326,6 +326,38 @@ done
 in_b "$holdoff" stat vb --live </dev/null >/dev/null 2>"$tmp/err" && fail "--live without a terminal"
 grep -q "needs a terminal" "$tmp/err" || fail "--live does not say that it needs a terminal"
 
+echo "== no line wraps, whatever the terminal's width; what matters stays"
+cat >"$tmp/width.py" <<'PY'
+import fcntl, os, pty, struct, sys, termios
+holdoff, columns, args = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ.pop("COLUMNS", None)
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    os.execv(holdoff, [holdoff, "stat"] + args + ["-c", "1", "-i", "50ms"])
+out = b""
+while True:
+    try:
+        part = os.read(fd, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    out += part
+lines = out.decode().replace("\r", "").splitlines()
+assert os.waitpid(pid, 0)[1] == 0, lines
+assert len(lines) > 1 and max(map(len, lines)) <= columns, lines
+print(lines[0])
+PY
+for columns in 60 80 120; do
+	for view in '' --cpu --queues --driver; do
+		# shellcheck disable=SC2086
+		in_b python3 "$tmp/width.py" "$holdoff" $columns vb $view >"$tmp/wide" || fail "$columns columns, stat $view"
+	done
+done
+in_b python3 "$tmp/width.py" "$holdoff" 80 vb | grep -q 'rx pkt/s.*tx pkt/s.*rxdrop/s' || fail "80 columns lack drops"
+in_b "$holdoff" stat vb -c 1 -i 50ms | grep -q 'squeezed  named' || fail "without a terminal columns are missing"
+
 echo "== interfaces that come and go"
 ip netns exec "$B" "$holdoff" stat vb late -i 100ms >"$tmp/rows" 2>"$tmp/rows.err" &
 rows=$!

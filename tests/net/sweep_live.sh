@@ -112,6 +112,28 @@ in_a "$HOLDOFF" sweep slv0 --gro on,off --time 10ms --settle 0s >/dev/null 2>"$w
 check "the next run restores first" grep -q 'gro-flush-timeout 30000 -> 0' "$work/err"
 check "settings are as before" unchanged
 
+# --- settings of each NAPI, which only the netdev netlink family has --------------------------------
+in_a ethtool -K slv0 gro on
+before=$(settings)
+suspend() { in_a "$HOLDOFF" sweep slv0 --irq-suspend-timeout "$@" --settle 0s; }
+if suspend 0,1000 --time 10ms --rounds 1 -j >"$work/napi.json" 2>"$work/err"; then
+	check "each NAPI's setting is read back as it was set" jq -e 'all(.cells[]; .limit != "other_value")' "$work/napi.json"
+	ip netns exec "$a" "$HOLDOFF" sweep slv0 --irq-suspend-timeout 70000 --gro-flush-timeout 30000 --time 100s --settle 0s \
+		>/dev/null 2>&1 &
+	sweep=$!
+	# They are set in this order: when the second one is there, the first one is too.
+	check "it has begun" until_true 10 flush_timeout_is 30000
+	kill -9 $sweep
+	wait $sweep 2>/dev/null
+	check "after kill -9 each NAPI's is put back" in_a sh -c "'$HOLDOFF' restore | grep 'irq-suspend-timeout 70000 -> 0'"
+	check "settings are as before" unchanged
+	check "nothing more to restore" [ "$(in_a "$HOLDOFF" restore)" = "nothing to restore" ]
+else
+	check "this kernel has no such setting, which is said" grep -q irq-suspend-timeout "$work/err"
+fi
+in_a ethtool -K slv0 gro off
+before=$(settings)
+
 # --- an interface that went, or has another name -----------------------------------------------
 begin_long
 kill -9 $sweep
