@@ -3,13 +3,13 @@
 # Installs the Debian packages of the groups named (build, test, bench) that are missing.
 set -euo pipefail
 
-build="gcc meson ninja-build pkg-config clang llvm bpftool clang-format libbpf-dev libxdp-dev
+build="gcc libc6-dev make meson ninja-build pkg-config clang llvm bpftool clang-format libbpf-dev libxdp-dev
        libpcap-dev libcyaml-dev libyaml-dev libjansson-dev libcmocka-dev libcap-ng-dev libmnl-dev
        liburcu-dev libncurses-dev"
 test="libclang-rt-14-dev iproute2 iputils-ping ethtool tcpdump tshark python3-scapy iperf3 jq
-      procps traceroute mtr-tiny frr dpdk mandoc git sysstat curl
+      procps traceroute mtr-tiny frr dpdk mandoc git curl
       qemu-system-x86 ipxe-qemu busybox-static cpio kmod chromium"
-bench="dpdk libdpdk-dev netsniff-ng valgrind linux-perf iproute2 jq procps"
+bench="dpdk-dev libdpdk-dev netsniff-ng valgrind linux-perf iproute2 jq procps"
 
 wanted=""
 for group in "$@"; do
@@ -38,7 +38,9 @@ if [ "$(id -u)" != 0 ]; then
 	sudo=sudo
 fi
 echo "Installing:$missing"
-$sudo apt-get update -q >/dev/null
+# A mirror that fails is asked again, and another apt is waited for.
+patience="-o Acquire::Retries=5 -o DPkg::Lock::Timeout=300"
+$sudo apt-get $patience update -q >/dev/null
 # The noninteractive frontend must be set behind sudo, which clears the environment.
-$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get $patience install -q -y --no-install-recommends \
 	$missing >/dev/null

@@ -27,16 +27,16 @@ number() { sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" "$1" | head -n 1; }
 
 ip link set nic up
 ip -n p link set peer up
-for i in $(seq 100); do
+for i in $(seq 600); do
 	[ "$(cat /sys/class/net/nic/carrier 2>/dev/null)" = 1 ] && break
 	sleep 0.1
 done
 check "the link comes up" [ "$(cat /sys/class/net/nic/carrier)" = 1 ]
 
 for port in packet:nic xdp:nic; do
-	ip netns exec p holdoff recv packet:peer --count 2000 --duration 20s -j >/tmp/recv 2>/tmp/recv.err &
+	ip netns exec p holdoff recv packet:peer --count 2000 --duration 100s -j >/tmp/recv 2>/tmp/recv.err &
 	receiver=$!
-	for i in $(seq 100); do
+	for i in $(seq 600); do
 		grep -q ' 0003 ' <(ip netns exec p cat /proc/net/packet) && break
 		sleep 0.1
 	done
@@ -118,6 +118,6 @@ for model in e1000e virtio-net-pci; do
 	[ "$module" = virtio ] && module=virtio_net
 	echo "== $model"
 	# shellcheck disable=SC2046
-	GUEST_PROGRAMS="ping sysctl" GUEST_MODULES=8021q guest_run 180 "$module" "$script" $(guest_wire "$model") || failed=1
+	GUEST_PROGRAMS="ping sysctl" GUEST_MODULES=8021q guest_run 280 "$module" "$script" $(guest_wire "$model") || failed=1
 done
 exit "$failed"

@@ -37,7 +37,7 @@ ip link set nic up
 ip -n p link set peer up
 ip addr add 198.18.0.1/24 dev nic
 ip -n p addr add 198.18.0.2/24 dev peer
-until_true 100 carrier
+until_true 600 carrier
 before=$(settings)
 driver=$(ethtool -i nic | sed -n 's/^driver: //p')
 echo "driver: $driver"
@@ -70,11 +70,11 @@ check "settings are as before" unchanged
 # Killed in the middle, with the ring (or an offload) changed.
 if [ -n "$rings" ]; then
 	holdoff sweep nic --rx $rings --time 100s --settle 0s >/dev/null 2>&1 &
-	until_true 200 ring_is "${rings%,*}"
+	until_true 600 ring_is "${rings%,*}"
 	check "the ring is changed" ring_is "${rings%,*}"
 else
 	holdoff sweep nic --gro off,on --time 100s --settle 0s >/dev/null 2>&1 &
-	until_true 200 eval '! unchanged'
+	until_true 600 eval '! unchanged'
 	check "an offload is changed" eval '! unchanged'
 fi
 kill -9 $!
@@ -91,7 +91,7 @@ guest_has_device igb && models="$models igb:igb"
 for model in $models; do
 	echo "== ${model%:*}"
 	# shellcheck disable=SC2046
-	GUEST_PROGRAMS=ping guest_run 240 "${model#*:}" "$script" $(guest_wire "${model%:*}") || failed=1
+	GUEST_PROGRAMS=ping guest_run 280 "${model#*:}" "$script" $(guest_wire "${model%:*}") || failed=1
 done
 guest_has_device igb || echo "this QEMU has no igb: not tried"
 exit "$failed"

@@ -150,7 +150,7 @@ def main():
         for name, options, holds in CASES:
             path = os.path.join(folder, name + ".pcap")
             gen = subprocess.run([HOLDOFF, "gen", "pcap:" + path, f"--count={COUNT}", "--quiet",
-                                  *options], capture_output=True, text=True, timeout=60)
+                                  *options], capture_output=True, text=True, timeout=200)
             if gen.returncode:
                 print(f"FAIL {name}: gen: {gen.stderr.strip()}")
                 failed += 1

@@ -315,9 +315,9 @@ def run(c, where):
         f.write(CONFIG.format(dir=where, options=options))
     try:
         r = subprocess.run([HOLDOFF, "forward", "-f", f"{where}/router.yaml", "--buffers", "2048",
-                            "-j"], capture_output=True, text=True, timeout=60, check=False)
+                            "-j"], capture_output=True, text=True, timeout=200, check=False)
     except subprocess.TimeoutExpired:
-        return "no end within 60 s"
+        return "no end within 200 s"
     if r.returncode != 0:
         return f"exit status {r.returncode}: {r.stderr.strip()}"
     report = json.loads(r.stdout)

@@ -89,7 +89,7 @@ def main():
         with open(f"{where}/router.yaml", "w", encoding="utf-8") as f:
             f.write(text)
         r = subprocess.run([HOLDOFF, "forward", "-f", f"{where}/router.yaml", "-j"],
-                           capture_output=True, text=True, timeout=120, check=False)
+                           capture_output=True, text=True, timeout=300, check=False)
         if r.returncode != 0:
             print(r.stderr)
             return 1

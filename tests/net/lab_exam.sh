@@ -21,7 +21,7 @@ fail() {
 cat "$dir/exam"
 # Cases that once were wrong, or whose run never ended: seed, number, load, what it was.
 while read -r seed number load what; do
-	timeout 60 "$holdoff" lab exam --cases 1 --seed "$seed" --first "$number" --min-right 1 -q -v >"$dir/case" ||
+	timeout 200 "$holdoff" lab exam --cases 1 --seed "$seed" --first "$number" --min-right 1 -q -v >"$dir/case" ||
 		{ rc=$?; cat "$dir/case"; fail "seed $seed, case $number, $load ($what): $rc"; }
 	grep -q "^$load  *1 " "$dir/case" || fail "seed $seed, case $number is not of $load"
 done <<'CASES'

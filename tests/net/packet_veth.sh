@@ -27,7 +27,7 @@ value() { local v; v=$(grep -o "\b$1=[^ ]*" "$2" | tail -n 1); echo "${v#*=}" | 
 # start_rx ARGS...: in B, into rx.out; returns when it receives.
 start_rx() {
 	: >"$tmp/rx.out"
-	ip netns exec $B timeout 300 "$peer" rx "$@" wait_for_end=yes seconds=290 >"$tmp/rx.out" 2>&1 &
+	ip netns exec $B timeout 300 "$peer" rx "$@" wait_for_end=yes >"$tmp/rx.out" 2>&1 &
 	rx=$!
 	until_true 60 grep -q ready "$tmp/rx.out" || fail "the receiver does not start: $*"
 }
@@ -37,14 +37,14 @@ end_rx() {
 	wait $rx
 }
 
-tx() { inA timeout 100 "$peer" tx "$@" >"$tmp/tx.out" 2>&1; }
+tx() { inA timeout 300 "$peer" tx "$@" >"$tmp/tx.out" 2>&1; }
 
 # start_tx ARGS...: in A, in the background, until end_tx; returns when it has sent a thousand frames.
 many=100000000
 start_tx() {
 	local before
 	before=$(statistic $A v0 tx_packets)
-	ip netns exec $A timeout 300 "$peer" tx "$@" count=$many seconds=290 >"$tmp/tx.out" 2>&1 &
+	ip netns exec $A timeout 300 "$peer" tx "$@" count=$many >"$tmp/tx.out" 2>&1 &
 	tx=$!
 	until_true 60 more_than $A v0 tx_packets $((before + 1000)) || fail "nothing is sent: $*"
 }
@@ -133,7 +133,7 @@ for how in tx=mmsg tx=ring tx=mmsg,offload tx=ring,offload; do
 	until_true 60 grep -q 'listening on' "$tmp/tcpdump.out" || fail "tcpdump does not listen"
 	for size in 60 61 1000 1514; do
 		for option in csum=partial vlan=0x2005; do
-			inA taskset -c "$one_cpu" timeout 100 "$peer" tx packet:v0,$how count=20 size=$size $option \
+			inA taskset -c "$one_cpu" timeout 300 "$peer" tx packet:v0,$how count=20 size=$size $option \
 				>"$tmp/tx.out" 2>&1 || fail "$how, $option: exit status $?"
 		done
 	done

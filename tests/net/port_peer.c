@@ -7,11 +7,11 @@
  *   port_peer rx PORT [key=value...]       receives and checks them
  *   port_peer patch PORT PORT [...]        moves frames both ways until SIGTERM
  *
- *   queues=1 count=1000 size=60 gap=0 (ns between bursts) burst=64 seconds=60 idle=2000 (ms without
- *   a frame after which rx ends; with wait_for_end=yes only after SIGUSR1, which tells that nothing
- *   more is sent: a sender may come to a halt on a busy machine) wait=yes (rx sleeps when idle)
- *   vlan=TCI dst=MAC filter=EXPR ring=N verify=no (rx: any frame counts) csum=partial (tx: leave
- *   the UDP checksum to the port)
+ *   queues=1 count=1000 size=60 gap=0 (ns between bursts) burst=64 seconds=290
+ *   idle=2000: rx ends after so many ms without a frame; with wait_for_end=yes only once SIGUSR1
+ *   has told that nothing more is sent, since a sender may come to a halt on a busy machine
+ *   wait=yes (rx sleeps when idle) vlan=TCI dst=MAC filter=EXPR ring=N verify=no (rx: any frame
+ *   counts) csum=partial (tx: leave the UDP checksum to the port)
  *
  * Prints "ready" when started and a line "key=value ..." for each port at the end. Exit status 2
  * when packets are unaccounted for, buffers are missing or the port reports a late error.
@@ -186,7 +186,7 @@ static int run_tx(const char *spec)
 	unsigned burst = (unsigned)number("burst", "64"), q = 0;
 	const char *vlan = option("vlan", NULL);
 	bool partial = !strcmp(option("csum", "full"), "partial");
-	uint64_t deadline = number("seconds", "60") * 1000000000u;
+	uint64_t deadline = number("seconds", "290") * 1000000000u;
 	int bad;
 
 	memset(frame, 0xff, 6);
@@ -281,7 +281,7 @@ static int run_rx(const char *spec)
 {
 	struct port *port = open_port(spec, true, false);
 	struct seen seen = { .count = number("count", "1000") };
-	uint64_t idle = number("idle", "2000") * 1000000u, seconds = number("seconds", "60");
+	uint64_t idle = number("idle", "2000") * 1000000u, seconds = number("seconds", "290");
 	uint64_t first = 0, last, started = rt_now_ns(rt), all = 0;
 	bool wait = !strcmp(option("wait", "yes"), "yes") && port->ops->rx_event, ended = false;
 	bool verify = !strcmp(option("verify", "yes"), "yes");

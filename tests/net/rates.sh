@@ -10,7 +10,7 @@
 #
 # A case is tried again, up to three times, when the pacer says that it had to move its schedule or
 # that the port was full, or when the kernel says (schedstat: the time that the sender was ready to
-# run and did not) that others had the CPU for longer than the time that is missing at the end; then
+# run and did not; steal: the time that a hypervisor took) that others had the CPU for longer than the time that is missing at the end; then
 # it is skipped. It never passes for another reason than its rate. As root the senders go before
 # others (nice), so that a busy machine shows as many rates as it can.
 set -u
@@ -32,22 +32,26 @@ run() {
 	local name=$1
 	shift
 	rm -f "$tmp/$name.waited"
-	timeout 60 ${first[@]+"${first[@]}"} "$@" -j >"$tmp/$name" 2>"$tmp/$name.err" &
+	timeout 200 ${first[@]+"${first[@]}"} "$@" -j >"$tmp/$name" 2>"$tmp/$name.err" &
 	watch $! "$tmp/$name.waited"
 	wait $!
 }
 
+# stolen_ns: what a hypervisor has taken from the CPUs so far.
+stolen_ns() { awk -v hz="$(getconf CLK_TCK)" '/^cpu / { printf "%.0f\n", $9 / hz * 1e9 }' /proc/stat; }
+
 # watch PID FILE: keeps in FILE for how many ns its child's sender was ready and did not run. Only that
 # task's wait can make a rate miss; with several the longest counts.
 watch() {
-	local task waited ns
+	local task waited ns stolen
+	stolen=$(stolen_ns)
 	while kill -0 "$1" 2>/dev/null; do
 		waited=0
 		for task in /proc/"$(process_of "$1")"/task/*; do
 			[ "$(cat "$task/comm")" = gen ] && read -r _ ns _ <"$task/schedstat" &&
 				[ "$ns" -gt "$waited" ] && waited=$ns
 		done 2>/dev/null
-		[ "$waited" = 0 ] || echo "$waited" >"$2"
+		[ "$waited" = 0 ] || echo $((waited + $(stolen_ns) - stolen)) >"$2"
 		sleep 0.1
 	done
 }

@@ -371,7 +371,7 @@ wait $rows || fail "stat ended with $?"
 grep -q "^late .*is not there" "$tmp/rows" || fail "a row does not say that late is not there"
 in_b "$holdoff" stat none 2>"$tmp/err"
 [ $? = 1 ] && grep -q "no such interface 'none'" "$tmp/err" || fail "no such interface: $(cat "$tmp/err")"
-in_b timeout 60 "$holdoff" stat vb -i 50ms | head -n 3 >/dev/null
+in_b timeout 200 "$holdoff" stat vb -i 50ms | head -n 3 >/dev/null
 [ "${PIPESTATUS[0]}" = 0 ] || fail "it does not end well when its reader leaves"
 
 echo "== a table of CPUs and of queues, a soaker, processes"

@@ -32,6 +32,18 @@ def sh(command):
     subprocess.run(command, shell=True, check=True, stdout=subprocess.DEVNULL)
 
 
+def wait_for_link():
+    """The kernel gives an interface its queue some time after its carrier, and drops all until then."""
+    end = time.time() + 60
+    while time.time() < end:
+        says = subprocess.run(f"ip -n {A} link show fa && ip -n {B} link show fb", shell=True,
+                              capture_output=True, text=True, check=True).stdout
+        if says.count("LOWER_UP") == 2 and "qdisc noop" not in says:
+            return
+        time.sleep(0.05)
+    raise SystemExit("the link does not come up")
+
+
 def file_bytes(path):
     return os.path.getsize(path) if os.path.exists(path) else 0
 
@@ -48,11 +60,11 @@ def capture(port, cases, path):
         for name, options, _ in cases:
             gen = subprocess.run(["ip", "netns", "exec", A, decode.HOLDOFF, "gen", port, "-j",
                                   f"--count={COUNT}", "--rate=10kpps", *options],
-                                 capture_output=True, text=True, timeout=60)
+                                 capture_output=True, text=True, timeout=200)
             if gen.returncode:
                 return f"{name}: gen: {gen.stderr.strip()}"
             want += json.loads(gen.stdout)["tx_bytes"] + 16 * COUNT
-        end = time.time() + 10
+        end = time.time() + 60
         while file_bytes(path) < want and time.time() < end:
             time.sleep(0.05)
         return f"{want} bytes sent, {file_bytes(path)} seen" if file_bytes(path) != want else None
@@ -101,6 +113,7 @@ def main():
             sh(f"ip netns exec {space} sysctl -qw net.ipv6.conf.default.disable_ipv6=1")
         sh(f"ip link add fa netns {A} mtu 65535 type veth peer name fb netns {B} mtu 65535")
         sh(f"ip -n {A} link set fa up && ip -n {B} link set fb up")
+        wait_for_link()
         # Without it the peer takes no live frames.
         sh(f"ip netns exec {B} ethtool -K fb gro on")
         failed = 0

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -34,7 +35,7 @@
 #ifndef RUNS_DEFAULT
 #define RUNS_DEFAULT 10000
 #endif
-#define HANG_SECONDS 60 /* of real time, for one run */
+#define HANG_SECONDS 60 /* of CPU time, for one run */
 
 struct dice {
 	uint64_t state;
@@ -281,9 +282,10 @@ struct found {
 /* Every `step`th run from `first` to before `end`. */
 static void some_runs(uint64_t first, uint64_t end, uint64_t step, struct found *found)
 {
+	static const struct itimerval hang = { .it_value.tv_sec = HANG_SECONDS }, no_hang;
 	static struct lab_result result;
 
-	signal(SIGALRM, died);
+	signal(SIGPROF, died);
 	signal(SIGABRT, died);
 	signal(SIGSEGV, died);
 	for (uint64_t i = first; i < end; i += step) {
@@ -299,12 +301,12 @@ static void some_runs(uint64_t first, uint64_t end, uint64_t step, struct found 
 			found->failed++;
 			continue;
 		}
-		alarm(HANG_SECONDS);
+		setitimer(ITIMER_PROF, &hang, NULL);
 		if (lab_run(s, NULL, &result, &err)) {
 			say(err.text);
 			found->failed++;
 		}
-		alarm(0);
+		setitimer(ITIMER_PROF, &no_hang, NULL);
 		found->frames += result.sim_frames;
 		found->idle += !result.sim_frames;
 		lab_scenario_free(s);

@@ -23,7 +23,7 @@
 #include "port/memif_copy.h"
 #include "port/port.h"
 
-#define LIMIT_NS 20000000000ull /* for whatever a test waits for */
+#define LIMIT_NS 120000000000ull /* for whatever a test waits for */
 
 static struct rt *rt;
 static struct pk_arena *arena;
