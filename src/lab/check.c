@@ -188,8 +188,9 @@ static int check_chip(const struct lab_stage *stage, const struct lab_stage_chip
 					  c->host->spec->name, c->spec->name, q, left, closed);
 	}
 	if (c->socket && lab_socket_missing(c->socket))
-		return ho_err_set(err, -EPROTO, "%s.%s: %" PRId64 " frames are missing in its socket",
-				  c->host->spec->name, c->spec->name, lab_socket_missing(c->socket));
+		return ho_err_set(
+			err, -EPROTO, "%s.%s: %" PRId64 " frames are missing in its socket",
+			c->host->spec->name, c->spec->name, lab_socket_missing(c->socket));
 	lab_i82599_counters(c->chip, &n);
 	if (n.ownership)
 		return ho_err_set(err, -EPROTO,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lab/chip.h"
 
+#include "lab/pci.h"
+
 static void receive(void *arg, const struct lab_frame *frame)
 {
 	struct lab_chip *chip = arg;
@@ -19,9 +21,11 @@ void lab_chip_attach(struct lab_chip *chip, struct lab_wire *wire, unsigned end)
 {
 	chip->wire = wire;
 	chip->end = end;
-	lab_wire_attach(
-		wire, end,
-		&(struct lab_wire_user){ .receive = receive, .link = link_changed, .arg = chip });
+	lab_wire_attach(wire, end,
+			&(struct lab_wire_user){ .receive = receive,
+						 .link = link_changed,
+						 .arg = chip,
+						 .host = lab_pci_config(chip->pci)->host });
 }
 
 void lab_chip_set_trace(struct lab_chip *chip, struct lab_trace *trace)

@@ -20,15 +20,16 @@ const uint8_t lab_buckets_irq[RT_COST_COUNT + 1] = ALL_COSTS(LAB_IRQ);
 const uint8_t lab_buckets_softirq[RT_COST_COUNT + 1] = ALL_COSTS(LAB_SOFTIRQ);
 
 static const uint32_t context_allows[] = {
-	[LAB_IN_TASK] = LAB_WANT_IRQ | LAB_WANT_SOFTIRQ | LAB_WANT_RESCHED,
-	[LAB_IN_SOFTIRQ] = LAB_WANT_IRQ,
-	[LAB_IN_IRQ] = 0,
+	[LAB_IN_TASK] = LAB_WANT_TIME | LAB_WANT_IRQ | LAB_WANT_SOFTIRQ | LAB_WANT_RESCHED,
+	[LAB_IN_SOFTIRQ] = LAB_WANT_TIME | LAB_WANT_IRQ,
+	[LAB_IN_IRQ] = LAB_WANT_TIME,
 };
 
 static void resume(void *arg)
 {
 	struct lab_cpu *c = arg;
 
+	c->resumes++;
 	lab_coro_enter(c->coro);
 }
 
@@ -44,6 +45,8 @@ void lab_cpu_init(struct lab_exec *x, unsigned index)
 	c->buckets = lab_buckets_system;
 	sim_event_init(&c->resume, resume, c);
 	c->resume.outer = true;
+	c->resume.host = &x->host;
+	c->spin = (struct sim_spin){ .host = &x->host, .resume = &c->resume };
 }
 
 void lab_cpu_enter_context(struct lab_cpu *c, enum lab_context context, const uint8_t *buckets)
@@ -63,7 +66,9 @@ void lab_cpu_want(struct lab_cpu *c, uint32_t wants)
 {
 	c->wants |= wants;
 	c->stop = c->wants & context_allows[c->context];
-	if (c->stop && c->parked)
+	if (sim_spinning(&c->spin))
+		sim_spin_end(c->exec->sim, &c->spin);
+	else if (c->stop && c->parked)
 		sim_schedule(c->exec->sim, &c->resume, sim_now(c->exec->sim));
 }
 
@@ -173,10 +178,53 @@ static void advance(struct lab_cpu *c, sim_ps target)
 	x->cur = c;
 }
 
+/* Returns what is left of `ps` when the CPU is even with the clock. */
+static sim_ps get_even(struct lab_cpu *c, sim_ps ps, enum lab_bucket bucket)
+{
+	sim_ps passed = HO_MIN(ps, c->behind);
+
+	c->time[bucket] += passed;
+	c->behind -= passed;
+	if (!c->behind)
+		unwant(c, LAB_WANT_TIME);
+	return ps - passed;
+}
+
+void lab_cpu_rest(struct lab_cpu *c, sim_ps latest, enum lab_bucket bucket)
+{
+	struct lab_exec *x = c->exec;
+
+	/* For whoever looks at the accounts meanwhile. */
+	c->bucket = bucket;
+	c->since = sim_now(x->sim);
+	c->passing = true;
+	c->parked = true;
+	if (latest != SIM_NEVER)
+		sim_schedule(x->sim, &c->resume, latest);
+	sim_spin_add(x->sim, &c->spin);
+	x->cur = NULL;
+	lab_coro_leave(c->coro);
+	x->cur = c;
+	c->parked = false;
+	c->passing = false;
+	c->behind = c->spin.behind;
+	if (c->behind)
+		lab_cpu_want(c, LAB_WANT_TIME);
+}
+
 void lab_cpu_pass(struct lab_cpu *c, sim_ps ps, enum lab_bucket bucket)
 {
 	struct sim *sim = c->exec->sim;
 
+	if (ho_unlikely(c->behind)) {
+		ps = get_even(c, ps, bucket);
+		if (c->behind)
+			return;
+		/* What is due now comes before what the code does next, as it does after any
+		 * pass. */
+		if (!ps)
+			advance(c, sim_now(sim));
+	}
 	for (;;) {
 		sim_ps start, passed;
 

@@ -39,7 +39,7 @@ int lab_event_create(struct rt *rt, struct rt_event **out, struct ho_err *err)
 		return ho_err_set(err, -ENOMEM, "out of memory");
 	event->exec = lab_exec_of(rt);
 	event->wake_irq = (struct lab_source){ .name = "wake-up", .fn = wake_irq, .arg = event };
-	sim_event_init(&event->timer, event_timer, event);
+	sim_event_init_at(&event->timer, &event->exec->host, event_timer, event);
 	*out = event;
 	return 0;
 }
@@ -113,7 +113,7 @@ static void task_timer(void *arg)
 
 void lab_task_timer_init(struct rt_task *task)
 {
-	sim_event_init(&task->timer, task_timer, task);
+	sim_event_init_at(&task->timer, &task->exec->host, task_timer, task);
 	task->timer_irq = (struct lab_source){
 		.cpu = task->cpu,
 		.name = "timer",
@@ -153,6 +153,7 @@ static bool run_clock(struct lab_exec *x, struct rt_event *const *events, unsign
 	bool signalled = false, stepped = true;
 
 	assert(sim_outside(x->sim));
+	sim_spin_end_all(x->sim);
 	for (unsigned i = 0; i < n; i++)
 		events[i]->main_waits = true;
 	if (at != SIM_NEVER)

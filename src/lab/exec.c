@@ -92,35 +92,84 @@ void lab_exec_stall(struct rt *rt, sim_ps until)
 /* --- busy loops --------------------------------------------------------------------------- */
 
 /*
- * How many whole turns of a busy loop can pass at once after the relax that begins now.
- *
  * The turn that just ended began at turn_start. If no event ran in it, nothing that it looked at
- * can have changed since; if it was as long as the turn before, it was an empty turn like that
- * one; and if the task did not look at the clock, or only to see whether `at` has come, the next
- * turns will do the same until an event comes. The last turn skipped must end before that event,
- * and the turn that sees `at` is never skipped.
+ * can have changed since. If it was as long as one that found nothing, it found nothing either: one
+ * that does takes longer. And if the task did not look at the clock, or only to see whether `at`
+ * has come, the next turns will do the same until an event comes. The last turn skipped must end
+ * before that event, and the turn that sees `at` is never skipped. One found nothing for certain
+ * when neither in it nor in the turn before, as long as it, there was an event: whoever relaxes has
+ * taken all that there was.
  */
-static uint64_t turns_to_skip(const struct lab_exec *x, const struct lab_cpu *c, sim_ps relax,
-			      sim_ps at)
+static bool turn_was_empty(const struct lab_cpu *c, sim_ps at)
+{
+	struct rt_task *task = c->running;
+	sim_ps turn = lab_cpu_now(c) - task->turn_start, spent;
+
+	if (!task->turn_known || c->stop)
+		return false;
+	if (turn != task->empty_turn && (!task->calm || turn != task->turn))
+		return false;
+	if (task->turn_events != lab_cpu_seen(c) || (at == SIM_NEVER && task->saw_clock))
+		return false;
+	/* All of it this task's own: softirqs may have been run by the loop itself. */
+	spent = c->time[LAB_USER] - task->turn_user + c->time[LAB_SYSTEM] - task->turn_system;
+	if (spent != turn)
+		return false;
+	task->turn = task->empty_turn = turn;
+	return true;
+}
+
+/* How many whole turns fit between the end of the relax that begins now and `until`. */
+static uint64_t turns_before(sim_ps now, sim_ps relax, sim_ps turn, sim_ps until)
+{
+	return until > now + relax ? (until - 1 - now - relax) / (turn + relax) : 0;
+}
+
+/* `skip` turns of the running task, of `turn` + `relax` each, have passed. */
+static void account_turns(struct lab_cpu *c, uint64_t skip, sim_ps relax)
+{
+	const struct rt_task *task = c->running;
+	sim_ps user = c->time[LAB_USER] - task->turn_user;
+	sim_ps system = c->time[LAB_SYSTEM] - task->turn_system;
+
+	c->time[LAB_USER] += skip * user;
+	c->time[LAB_SYSTEM] += skip * system;
+	c->time[c->buckets[RT_COST_RELAX]] += skip * relax;
+}
+
+/*
+ * The turn that just ended was empty, and the next thing to come is a step of another host's CPU,
+ * which this one cannot see: lets turns pass at once, whatever the other hosts do meanwhile, until
+ * something comes that it can see. False if there is nothing to gain.
+ */
+static bool rest(struct lab_exec *x, struct lab_cpu *c, sim_ps relax, sim_ps at)
 {
 	const struct rt_task *task = c->running;
 	sim_ps now = sim_now(x->sim);
-	sim_ps turn = now - task->turn_start, spent;
-	uint64_t skip, before_at;
+	sim_ps limit = HO_MIN(at, x->sim->horizon == SIM_NEVER ? SIM_NEVER : x->sim->horizon + 1);
+	sim_ps latest = SIM_NEVER;
+	enum lab_bucket bucket = (enum lab_bucket)c->buckets[RT_COST_RELAX];
+	uint64_t skip;
 
-	if (!task->turn_known || c->stop || x->sim->quiet == SIM_NEVER)
-		return 0;
-	if (task->turn_events != sim_events(x->sim) || turn != task->turn)
-		return 0;
-	/* All of it this task's own: softirqs may have been run by the loop itself. */
-	spent = c->time[LAB_USER] - task->turn_user + c->time[LAB_SYSTEM] - task->turn_system;
-	if (spent != turn || x->sim->quiet <= now + relax)
-		return 0;
-	skip = (x->sim->quiet - 1 - now - relax) / (turn + relax);
-	if (at == SIM_NEVER)
-		return task->saw_clock ? 0 : skip;
-	before_at = at > now ? (at - 1 - now) / (turn + relax) : 0;
-	return HO_MIN(skip, before_at);
+	c->spin.begin = now + relax;
+	c->spin.turn = task->turn + relax;
+	if (limit != SIM_NEVER) {
+		skip = turns_before(now, relax, task->turn, limit);
+		if (!skip)
+			return false;
+		latest = c->spin.begin + skip * c->spin.turn;
+	}
+	lab_cpu_rest(c, latest, bucket);
+	if (lab_cpu_now(c) < c->spin.begin) {
+		/* An interrupt, in this relax. */
+		c->time[bucket] += lab_cpu_now(c) - now;
+		lab_cpu_pass(c, c->spin.begin - lab_cpu_now(c), bucket);
+		return true;
+	}
+	account_turns(c, (lab_cpu_now(c) - c->spin.begin) / c->spin.turn, relax);
+	/* Somebody outside of the clock may have interrupted a turn. */
+	c->time[bucket] += relax + (lab_cpu_now(c) - c->spin.begin) % c->spin.turn;
+	return true;
 }
 
 /* at: the loop looks at the clock for this time only; SIM_NEVER: for anything. */
@@ -131,30 +180,31 @@ static void relax_before(struct rt *rt, sim_ps at)
 	/* Even a machine without costs must get past a busy loop. */
 	sim_ps relax = HO_MAX(x->price[RT_COST_RELAX].ps, SIM_PS_PER_NS);
 	struct rt_task *task;
-	uint64_t skip;
 
 	if (!c && sim_outside(x->sim))
 		sim_run_until(x->sim, sim_now(x->sim) + relax);
 	if (!c || c->context != LAB_IN_TASK)
 		return;
 	task = c->running;
-	skip = turns_to_skip(x, c, relax, at);
-	if (skip) {
-		sim_ps user = c->time[LAB_USER] - task->turn_user;
-		sim_ps system = c->time[LAB_SYSTEM] - task->turn_system;
+	if (turn_was_empty(c, at) && x->sim->quiet != SIM_NEVER && !c->behind) {
+		sim_ps now = sim_now(x->sim);
+		uint64_t skip;
 
+		if (sim_next_is_foreign(x->sim, &x->host) && rest(x, c, relax, at))
+			goto turned;
+		skip = turns_before(now, relax, task->turn, HO_MIN(x->sim->quiet, at));
 		x->sim->now += skip * (task->turn + relax);
-		c->time[LAB_USER] += skip * user;
-		c->time[LAB_SYSTEM] += skip * system;
-		c->time[c->buckets[RT_COST_RELAX]] += skip * relax;
+		account_turns(c, skip, relax);
 	} else {
-		task->turn = sim_now(x->sim) - task->turn_start;
+		task->turn = lab_cpu_now(c) - task->turn_start;
 	}
 	lab_cpu_pass(c, relax, (enum lab_bucket)c->buckets[RT_COST_RELAX]);
+turned:
+	task->calm = task->turn_known && task->turn_events == lab_cpu_seen(c);
 	task->turn_known = true;
 	task->saw_clock = false;
-	task->turn_start = sim_now(x->sim);
-	task->turn_events = sim_events(x->sim);
+	task->turn_start = lab_cpu_now(c);
+	task->turn_events = lab_cpu_seen(c);
 	task->turn_user = c->time[LAB_USER];
 	task->turn_system = c->time[LAB_SYSTEM];
 }
@@ -193,7 +243,7 @@ static uint64_t exec_now_ns(struct rt *rt)
 
 	if (x->cur)
 		x->cur->running->saw_clock = true;
-	return (sim_now(x->sim) - x->created) / SIM_PS_PER_NS;
+	return ((x->cur ? lab_cpu_now(x->cur) : sim_now(x->sim)) - x->created) / SIM_PS_PER_NS;
 }
 
 /* --- the executor ------------------------------------------------------------------------- */
@@ -342,6 +392,11 @@ err_free:
 struct sim *lab_exec_sim(struct rt *rt)
 {
 	return lab_exec_of(rt)->sim;
+}
+
+struct sim_host *lab_exec_host(struct rt *rt)
+{
+	return &lab_exec_of(rt)->host;
 }
 
 const struct lab_machine *lab_exec_machine(struct rt *rt)

@@ -64,6 +64,8 @@ int lab_exec_create(struct sim *sim, const char *name, const struct lab_machine 
 		    struct lab_trace *trace, struct rt **out, struct ho_err *err);
 
 struct sim *lab_exec_sim(struct rt *rt);
+/* For the events of its devices that change nothing but this host. */
+struct sim_host *lab_exec_host(struct rt *rt);
 const struct lab_machine *lab_exec_machine(struct rt *rt);
 
 /* --- for models of hardware --------------------------------------------------------------- */
@@ -121,11 +123,12 @@ bool lab_exec_deadlocked(struct rt *rt);
 /*
  * Busy loops. A loop that polls, finds nothing and calls rt_relax, turn after turn without
  * looking at the clock, cannot find anything before the next sim event: rt_relax then lets as
- * many whole turns pass at once as fit before it. Times and accounts are those of the single
- * turns; only side effects of the skipped turns (a count of empty polls) are missing. A loop that
- * limits itself by counting turns must look at the clock instead (rt_now_ns), which forbids
- * skipping, unless it says with rt_relax_until which time it looks for: then turns are skipped up
- * to that time as well.
+ * many whole turns pass at once as fit before it; events of other hosts only (struct sim_host) do
+ * not count, so that two hosts that spin do not stop each other. Times and accounts are those of
+ * the single turns; only side effects of the skipped turns (a count of empty polls) are missing. A
+ * loop that limits itself by counting turns must look at the clock instead (rt_now_ns), which
+ * forbids skipping, unless it says with rt_relax_until which time it looks for: then turns are
+ * skipped up to that time as well.
  */
 
 #endif

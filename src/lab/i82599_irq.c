@@ -386,7 +386,8 @@ void i82599_irq_init(struct i82599 *c)
 {
 	for (unsigned i = 0; i < VECTORS; i++) {
 		c->vector[i] = (struct vector){ .chip = c, .index = i };
-		sim_event_init(&c->vector[i].timer, timer_over, &c->vector[i]);
+		sim_event_init_at(&c->vector[i].timer, lab_pci_config(c->chip.pci)->host,
+				  timer_over, &c->vector[i]);
 	}
 }
 

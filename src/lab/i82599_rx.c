@@ -400,13 +400,15 @@ uint32_t i82599_rx_queue_read(struct i82599 *c, unsigned queue, uint32_t offset)
 
 void i82599_rx_init(struct i82599 *c)
 {
+	struct sim_host *host = lab_pci_config(c->chip.pci)->host;
+
 	for (unsigned i = 0; i < QUEUES; i++) {
 		struct rx_queue *q = &c->rx[i];
 
 		q->chip = c;
 		q->index = i;
-		sim_event_init(&q->fetched, fetched, q);
-		sim_event_init(&q->held, hold_over, q);
+		sim_event_init_at(&q->fetched, host, fetched, q);
+		sim_event_init_at(&q->held, host, hold_over, q);
 	}
 }
 

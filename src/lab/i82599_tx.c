@@ -382,16 +382,18 @@ uint32_t i82599_tx_queue_read(struct i82599 *c, unsigned queue, uint32_t offset)
 
 void i82599_tx_init(struct i82599 *c)
 {
+	struct sim_host *host = lab_pci_config(c->chip.pci)->host;
+
 	for (unsigned i = 0; i < QUEUES; i++) {
 		struct tx_queue *q = &c->tx[i];
 
 		q->chip = c;
 		q->index = i;
 		q->flush_at = SIM_NEVER;
-		sim_event_init(&q->fetched, fetched, q);
-		sim_event_init(&q->writeback_due, write_back_due, q);
+		sim_event_init_at(&q->fetched, host, fetched, q);
+		sim_event_init_at(&q->writeback_due, host, write_back_due, q);
 	}
-	sim_event_init(&c->tx_pump, pump_again, c);
+	sim_event_init_at(&c->tx_pump, host, pump_again, c);
 }
 
 void i82599_tx_reset(struct i82599 *c)

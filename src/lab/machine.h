@@ -38,6 +38,7 @@ enum lab_context {
 #define LAB_WANT_IRQ     1u
 #define LAB_WANT_SOFTIRQ 2u
 #define LAB_WANT_RESCHED 4u
+#define LAB_WANT_TIME    8u /* it is behind the clock and must get even first */
 
 enum lab_task_state {
 	LAB_TASK_READY, /* runs, or is in a run queue */
@@ -82,11 +83,13 @@ struct rt_task {
 	struct sim_event timer;
 	struct lab_source timer_irq;
 
-	/* busy loops: see lab_relax */
+	/* busy loops: see exec.h */
 	bool saw_clock; /* since the last relax */
 	bool turn_known;
+	bool calm;               /* no event from the start of the turn before to the last relax */
 	sim_ps turn_start, turn; /* end of the last relax; length of the turn before, without it */
-	uint64_t turn_events;
+	sim_ps empty_turn;       /* length of one that found nothing; 0 = not known */
+	uint64_t turn_events;    /* lab_cpu_seen at turn_start */
 	sim_ps turn_user, turn_system; /* the CPU's accounts at turn_start */
 
 	sim_ps run;        /* without the present run */
@@ -149,6 +152,9 @@ struct lab_cpu {
 	sim_ps since;
 	bool parked; /* left to the outer loop; `resume` brings it back */
 	struct sim_event resume;
+	uint64_t resumes;     /* times that it ran */
+	struct sim_spin spin; /* a busy loop that rests */
+	sim_ps behind;        /* the clock: time that passed while it rested */
 
 	struct rt_task *running; /* or &idle */
 	struct rt_task *ended;   /* the task whose stack was left for the last time */
@@ -189,6 +195,7 @@ struct lab_exec {
 	uint64_t task_ids;
 	sim_ps created;
 	bool stop_seen, deadlocked;
+	struct sim_host host;
 	struct sim_event to_main; /* makes the CPUs leave to the outer loop */
 	struct sim_poke poke;
 	char name[32];
@@ -218,12 +225,26 @@ void lab_cpu_init(struct lab_exec *x, unsigned index);
 /* Lets time pass; interrupts, softirqs and preemption happen here, as the context allows. */
 void lab_cpu_pass(struct lab_cpu *c, sim_ps ps, enum lab_bucket bucket);
 void lab_cpu_enter_context(struct lab_cpu *c, enum lab_context context, const uint8_t *buckets);
+/* Rests in a busy loop (c->spin says which) until somebody rouses it, or until `latest`. */
+void lab_cpu_rest(struct lab_cpu *c, sim_ps latest, enum lab_bucket bucket);
 /* From anywhere: sets LAB_WANT_ bits, and has a parked CPU look at them now. */
 void lab_cpu_want(struct lab_cpu *c, uint32_t wants);
 void lab_cpu_raise(struct lab_source *source);
 /* Lets time pass while *flag is set, which another CPU will clear. */
 void lab_cpu_await(struct lab_exec *x, const bool *flag);
 void lab_cpu_unraise(struct lab_source *source);
+
+/* Events so far that may have changed what code on this CPU sees: not its own steps. */
+static inline uint64_t lab_cpu_seen(const struct lab_cpu *c)
+{
+	return sim_events_seen(c->exec->sim, &c->exec->host) - c->resumes;
+}
+
+/* The clock as code on this CPU sees it. */
+static inline sim_ps lab_cpu_now(const struct lab_cpu *c)
+{
+	return sim_now(c->exec->sim) - c->behind;
+}
 
 static inline enum lab_bucket lab_cpu_other(const struct lab_cpu *c)
 {

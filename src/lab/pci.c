@@ -245,7 +245,7 @@ sim_ps lab_pci_register_read(struct lab_pci *pci, struct lab_pci_register_read *
 	pci->stats.register_reads++;
 	use_down(pci, pci->config.tlp_bytes);
 	*read = (struct lab_pci_register_read){ .pci = pci, .reg = reg, .width = width };
-	sim_event_init(&read->arrival, read_arrive, read);
+	sim_event_init_at(&read->arrival, pci->config.host, read_arrive, read);
 	sim_schedule(pci->sim, &read->arrival, at);
 	return at;
 }
@@ -424,8 +424,8 @@ int lab_pci_create(struct sim *sim, const struct lab_pci_config *config, struct 
 	pci->up = lab_rate_of(pci->config.up_bps);
 	pci->down = lab_rate_of(pci->config.down_bps);
 	pci->next_iova = FIRST_IOVA;
-	sim_event_init(&pci->posted_ev, posted_arrive, pci);
-	sim_event_init(&pci->post_ev, posts_arrive, pci);
+	sim_event_init_at(&pci->posted_ev, config->host, posted_arrive, pci);
+	sim_event_init_at(&pci->post_ev, config->host, posts_arrive, pci);
 	if (lab_fifo_init(&pci->posts, 65536)) {
 		free(pci);
 		return ho_err_set(err, -ENOMEM, "no memory for the writes on a PCI link");

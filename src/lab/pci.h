@@ -37,6 +37,7 @@
 
 /* Zero means the default. Times in ps. */
 struct lab_pci_config {
+	struct sim_host *host;         /* whose link and chip it is; NULL = not known */
 	uint64_t down_bps, up_bps;     /* bits a second after line coding: 32 Gbit/s (gen 2, x8) */
 	uint32_t tlp_bytes;            /* header, framing, CRC, sequence number of a packet: 24 */
 	uint32_t max_payload;          /* bytes of a write packet: 256 */

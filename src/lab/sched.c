@@ -91,6 +91,7 @@ static void switched(struct lab_cpu *c)
 			sim_schedule(x->sim, &x->to_main, sim_now(x->sim));
 	}
 	task->turn_known = false;
+	task->empty_turn = 0;
 	task->run_base = c->time[LAB_USER] + c->time[LAB_SYSTEM];
 	c->run_start = sim_now(x->sim);
 	c->slice_end = c->run_start + (task->slice_left ? task->slice_left : x->machine.time_slice);
@@ -151,8 +152,8 @@ void lab_sched_preempt(struct lab_cpu *c)
 		switch_to(c, take_next(c), true);
 		return;
 	}
-	/* Who was pushed aside goes on before its equals, with what is left of its turn: a whole new
-	 * one would keep them away for ever. Who used up its time stands behind them. */
+	/* Who was pushed aside goes on before its equals, with what is left of its turn: a whole
+	 * new one would keep them away for ever. Who used up its time stands behind them. */
 	if (prio > task->prio) {
 		struct rt_task *next = take_next(c);
 
@@ -212,7 +213,7 @@ int lab_sched_init_cpu(struct lab_cpu *c, struct ho_err *err)
 
 	for (int prio = 0; prio < LAB_PRIOS; prio++)
 		c->queue[prio].tail = &c->queue[prio].head;
-	sim_event_init(&c->slice, slice_over, c);
+	sim_event_init_at(&c->slice, &x->host, slice_over, c);
 	c->idle = (struct rt_task){
 		.exec = x,
 		.cpu = c,
@@ -325,6 +326,7 @@ static bool ran_dry(struct lab_exec *x, const struct rt_task *task)
 static void join_from_main(struct lab_exec *x, struct rt_task *task)
 {
 	task->main_joins = true;
+	sim_spin_end_all(x->sim);
 	while (task->state != LAB_TASK_GONE)
 		if (!sim_step(x->sim) && !ran_dry(x, task))
 			break;

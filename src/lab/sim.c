@@ -226,10 +226,83 @@ static inline void run_first(struct sim *sim)
 		refill(sim);
 	refresh_quiet(sim);
 	sim->events++;
+	if (ev->host) {
+		ev->host->steps++;
+		sim->steps++;
+	}
 	sim_digest_add(sim, ev->at ^ ev->seq << 40);
 	sim->depth++;
 	ev->fn(ev->arg);
 	sim->depth--;
+}
+
+/* --- busy loops --------------------------------------------------------------------------- */
+
+void sim_spin_add(struct sim *sim, struct sim_spin *spin)
+{
+	spin->behind = 0;
+	spin->next = sim->spins;
+	spin->prev = &sim->spins;
+	if (spin->next)
+		spin->next->prev = &spin->next;
+	sim->spins = spin;
+}
+
+static void unlink_spin(struct sim_spin *spin)
+{
+	*spin->prev = spin->next;
+	if (spin->next)
+		spin->next->prev = spin->prev;
+	spin->prev = NULL;
+}
+
+/* Something happens at `at`: goes on with the last turn that begins before. That may have been
+ * before now, when others went on meanwhile whose steps it could not see. */
+static void rouse(struct sim *sim, struct sim_spin *spin, sim_ps at)
+{
+	sim_ps begin = spin->begin;
+
+	if (at > begin)
+		begin += (at - 1 - begin) / spin->turn * spin->turn;
+	unlink_spin(spin);
+	spin->behind = sim->now > begin ? sim->now - begin : 0;
+	sim_schedule(sim, spin->resume, HO_MAX(begin, sim->now));
+}
+
+void sim_spin_end(struct sim *sim, struct sim_spin *spin)
+{
+	if (sim_spinning(spin))
+		rouse(sim, spin, sim->now + spin->turn);
+}
+
+void sim_spin_end_all(struct sim *sim)
+{
+	sim->others++;
+	while (sim->spins)
+		sim_spin_end(sim, sim->spins);
+}
+
+/* Before the next event: those that can see what it does go on before it. True if there are any:
+ * then it is not the next one any more. */
+static bool rouse_for_next(struct sim *sim)
+{
+	const struct sim_event *ev = sim->front[sim->n_front - 1].ev;
+	struct sim_spin *spin, *next;
+	sim_ps at = ev->at;
+	bool any = false;
+
+	for (spin = sim->spins; spin; spin = next) {
+		next = spin->next;
+		if (ev->host && ev->host != spin->host)
+			continue;
+		if (ev == spin->resume) {
+			unlink_spin(spin);
+		} else {
+			rouse(sim, spin, at);
+			any = true;
+		}
+	}
+	return any;
 }
 
 static void run_pokes(struct sim *sim)
@@ -243,6 +316,7 @@ static void run_pokes(struct sim *sim)
 		next = poke->next;
 		poke->fn(poke->arg);
 	}
+	sim_spin_end_all(sim);
 }
 
 void sim_run_until(struct sim *sim, sim_ps until)
@@ -250,7 +324,10 @@ void sim_run_until(struct sim *sim, sim_ps until)
 	sim->horizon = until;
 	refresh_quiet(sim);
 	run_pokes(sim);
+	sim_spin_end_all(sim);
 	while (sim_next(sim) <= until && sim->n_front) {
+		if (ho_unlikely(sim->spins) && rouse_for_next(sim))
+			continue;
 		run_first(sim);
 		run_pokes(sim);
 	}
@@ -263,7 +340,11 @@ bool sim_step(struct sim *sim)
 {
 	run_pokes(sim);
 	if (!sim->n_front)
+		sim_spin_end_all(sim);
+	if (!sim->n_front)
 		return false;
+	while (ho_unlikely(sim->spins) && rouse_for_next(sim))
+		;
 	run_first(sim);
 	return true;
 }
@@ -280,6 +361,8 @@ enum sim_advance sim_advance(struct sim *sim, sim_ps target, const uint32_t *sto
 			break;
 		if (sim->front[sim->n_front - 1].ev->outer)
 			return SIM_BLOCKED;
+		if (ho_unlikely(sim->spins) && rouse_for_next(sim))
+			continue;
 		run_first(sim);
 	}
 	if (target > sim->horizon || target == SIM_NEVER)

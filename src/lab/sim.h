@@ -9,7 +9,8 @@
  * Two things drive it. The outer loop (sim_run_until, sim_step) runs events one after another.
  * Code on a modelled CPU, which itself runs inside an event of the outer loop, lets its time pass
  * with sim_try_advance and sim_advance: these run the events that come due on the way, so a CPU
- * that is alone with its chip never goes back to the outer loop.
+ * that is alone with its chip never goes back to the outer loop. A CPU that spins without finding
+ * anything is left out until something happens that it could see (struct sim_spin).
  */
 #ifndef HOLDOFF_LAB_SIM_H
 #define HOLDOFF_LAB_SIM_H
@@ -27,12 +28,19 @@ typedef uint64_t sim_ps;
 #define SIM_PS_PER_S  1000000000000ull
 #define SIM_NEVER     UINT64_MAX
 
+/* What can see each other without an event between: a machine's CPUs, memory and devices. */
+struct sim_host {
+	uint64_t steps; /* events of this host only that have run */
+};
+
 /* Embedded by its owner; the queue allocates nothing per event. */
 struct sim_event {
 	sim_ps at;             /* when it runs */
 	uint64_t seq;          /* order among equals */
 	uint32_t pos;          /* the queue's; 0 = not scheduled */
 	bool outer;            /* only the outer loop may run it: it enters a coroutine */
+	struct sim_host *host; /* all that it changes, but for scheduling others, is of this host;
+				* NULL = anything */
 	void (*fn)(void *arg); /* may schedule and cancel; may not let time pass unless `outer` */
 	void *arg;
 };
@@ -40,6 +48,13 @@ struct sim_event {
 static inline void sim_event_init(struct sim_event *ev, void (*fn)(void *arg), void *arg)
 {
 	*ev = (struct sim_event){ .fn = fn, .arg = arg };
+}
+
+/* The same for an event of one host only; NULL = it may change anything. */
+static inline void sim_event_init_at(struct sim_event *ev, struct sim_host *host,
+				     void (*fn)(void *arg), void *arg)
+{
+	*ev = (struct sim_event){ .host = host, .fn = fn, .arg = arg };
 }
 
 static inline bool sim_scheduled(const struct sim_event *ev)
@@ -52,6 +67,20 @@ struct sim_poke {
 	void (*fn)(void *arg);
 	void *arg;
 	struct sim_poke *next;
+};
+
+/*
+ * A CPU in a busy loop, turn after turn the same, until an event that is not of another host only.
+ * Such events make `resume` due at the beginning of the turn in which they happen.
+ * Embedded by its owner.
+ */
+struct sim_spin {
+	struct sim_host *host;    /* whose CPU it is */
+	sim_ps begin;             /* of the first turn that may be left out */
+	sim_ps turn;              /* from one beginning to the next */
+	sim_ps behind;            /* set when `resume` runs: how long ago its turn began */
+	struct sim_event *resume; /* may be scheduled: then that is the latest */
+	struct sim_spin *next, **prev;
 };
 
 /* An entry of the queue. */
@@ -77,8 +106,11 @@ struct sim {
 	uint64_t seq;
 	uint64_t digest;
 	uint64_t events; /* run so far */
+	uint64_t steps;  /* of which those of one host only */
+	uint64_t others; /* changes of which no event tells */
 	struct sim_poke *pokes;
 	struct lab_store *store; /* of the stacks on its CPUs; NULL = each has a mapping */
+	struct sim_spin *spins;
 };
 
 int sim_create(struct sim **out);
@@ -137,6 +169,30 @@ enum sim_advance {
  */
 enum sim_advance sim_advance(struct sim *sim, sim_ps target, const uint32_t *stop);
 
+/* --- busy loops --------------------------------------------------------------------------- */
+
+/* Puts the CPU to rest; it must leave to the outer loop now, until its resume event runs. */
+void sim_spin_add(struct sim *sim, struct sim_spin *spin);
+/* Ends the rest at the next beginning of a turn from now on: something changed of which no event
+ * told. No effect if it does not rest. */
+void sim_spin_end(struct sim *sim, struct sim_spin *spin);
+/* The same for all, and no turn that is under way counts as one that found nothing: for who runs
+ * the clock and may have changed something that a busy loop looks at. */
+void sim_spin_end_all(struct sim *sim);
+
+static inline bool sim_spinning(const struct sim_spin *spin)
+{
+	return spin->prev != NULL;
+}
+
+/* Is the next event a step of another host? */
+static inline bool sim_next_is_foreign(const struct sim *sim, const struct sim_host *host)
+{
+	const struct sim_event *ev = sim->n_front ? sim->front[sim->n_front - 1].ev : NULL;
+
+	return ev && ev->host && ev->host != host;
+}
+
 /* --- from anywhere ------------------------------------------------------------------------ */
 
 /* Has every registered `fn` called soon, from an event or just before one. The only call that is
@@ -166,6 +222,12 @@ static inline void sim_digest_add(struct sim *sim, uint64_t value)
 static inline uint64_t sim_events(const struct sim *sim)
 {
 	return sim->events;
+}
+
+/* Of those, and of other changes, all but what is of other hosts only. */
+static inline uint64_t sim_events_seen(const struct sim *sim, const struct sim_host *host)
+{
+	return sim->events - sim->steps + sim->others + host->steps;
 }
 
 #endif

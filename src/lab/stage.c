@@ -337,6 +337,7 @@ static int build_chip(struct lab_stage *stage, unsigned host, unsigned index, st
 	struct lab_stage_chip *c = &stage->chip[stage->n_chips];
 	struct lab_i82599_config config = { .name = spec->name,
 					    .mac = { 2, 0, 0, 0, (uint8_t)host, (uint8_t)index } };
+	struct lab_pci_config pci = h->spec->profile->pci;
 	int rc;
 
 	if (stage->n_chips == LAB_RUN_CHIPS)
@@ -351,7 +352,8 @@ static int build_chip(struct lab_stage *stage, unsigned host, unsigned index, st
 	if (strcmp(spec->model, "82599"))
 		return ho_err_set(err, -EINVAL, "there is no model of '%s'; 82599 is one",
 				  spec->model);
-	rc = lab_pci_create(stage->sim, &h->spec->profile->pci, &c->pci, err);
+	pci.host = lab_exec_host(h->rt);
+	rc = lab_pci_create(stage->sim, &pci, &c->pci, err);
 	if (rc < 0)
 		return rc;
 	rc = lab_i82599_create(stage->sim, c->pci, &config, &c->chip, err);

@@ -84,6 +84,7 @@ void lab_wire_destroy(struct lab_wire *wire)
 void lab_wire_attach(struct lab_wire *wire, unsigned end, const struct lab_wire_user *user)
 {
 	wire->dir[!end].to = *user;
+	wire->dir[!end].arrival.host = user->host;
 	if (wire->up && user->link)
 		user->link(user->arg, true);
 }

@@ -50,6 +50,8 @@ struct lab_wire_user {
 	/* receive may be called up to so much later than frame->at says: then many frames come at
 	 * once, which is faster for an end that only counts. */
 	sim_ps slack;
+	/* All that receive changes is of this host; NULL = not known. */
+	struct sim_host *host;
 };
 
 struct lab_wire_stats {

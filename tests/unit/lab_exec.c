@@ -794,6 +794,187 @@ static void test_spin_until(void **state)
 	}
 }
 
+/*
+ * Two hosts whose CPUs spin for what the other sends, after any time, and that look several times
+ * in a turn. A CPU that rests while the other goes on must find everything in the very pass in
+ * which it would have found it turn by turn. Looks are at whole nanoseconds and arrivals are not:
+ * the order of what happens at the same time is nobody's promise.
+ */
+#define PONGS 60
+
+struct pong {
+	struct rt *rt;
+	struct pong *peer;
+	struct sim_event arrival; /* of this host */
+	struct rt_event *vector;  /* interrupts as well; NULL = does not */
+	bool look;
+	unsigned passes, arrived, seen;
+	uint32_t random;
+	uint64_t turns;
+	sim_ps found[PONGS];
+	struct lab_cpu_stats stats;
+};
+
+static void pong_arrives(void *arg)
+{
+	struct pong *p = arg;
+
+	p->arrived++;
+	if (p->vector)
+		rt_event_signal(p->rt, p->vector);
+}
+
+static void pong_handler(void *arg)
+{
+	rt_spend(((struct pong *)arg)->rt, RT_COST_SYSCALL, 1);
+}
+
+static void send_pong(struct pong *p)
+{
+	p->random = p->random * 1664525 + 1013904223;
+	if (!sim_scheduled(&p->peer->arrival))
+		sim_schedule(sim, &p->peer->arrival,
+			     sim_now(sim) + (p->random >> 8) % 8000 * NS + NS / 2);
+}
+
+static void play(void *arg)
+{
+	struct pong *p = arg;
+
+	while (p->seen < PONGS) {
+		unsigned seen = p->seen;
+
+		if (p->look)
+			rt_now_ns(p->rt);
+		p->turns++;
+		for (unsigned pass = 0; pass < p->passes && p->seen < PONGS; pass++) {
+			if (p->seen < p->arrived) {
+				p->found[p->seen++] = sim_now(sim);
+				rt_spend(p->rt, RT_COST_GEN_FRAME, 1);
+				send_pong(p);
+			}
+			rt_spend(p->rt, RT_COST_TX_FRAME, 1 + pass);
+		}
+		if (p->seen == seen)
+			rt_relax(p->rt);
+	}
+}
+
+/* Who starves: gets what was on its way when the other had its last. */
+static void feed(void *arg)
+{
+	struct pong *p = arg;
+
+	for (int i = 0; i < 2; i++)
+		if (p[i].arrived < PONGS && !sim_scheduled(&p[i].arrival))
+			sim_schedule(sim, &p[i].arrival, sim_now(sim) + NS / 2);
+}
+
+static void play_both(bool look, uint32_t seed, struct pong *p)
+{
+	struct rt_task_attr attr = { .name = "plays", .cpu = 1, .prio = RT_PRIO_NORMAL };
+	struct rt_task *task[2];
+	struct rt_irq *irq[2] = { NULL, NULL };
+	struct sim_event feeder[100];
+	struct rt *other;
+
+	assert_int_equal(lab_exec_create(sim, "other", &machine, NULL, &other, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		p[i] = (struct pong){ .rt = i ? other : rt,
+				      .peer = &p[!i],
+				      .look = look,
+				      .passes = 1 + (seed >> i) % 3,
+				      .random = seed * 2 + (uint32_t)i };
+		sim_event_init_at(&p[i].arrival, lab_exec_host(p[i].rt), pong_arrives, &p[i]);
+		if (seed % 2) {
+			assert_int_equal(rt_event_create(p[i].rt, &p[i].vector, NULL), 0);
+			assert_int_equal(rt_irq_attach(p[i].rt, p[i].vector, &attr, pong_handler,
+						       &p[i], &irq[i], NULL),
+					 0);
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rt_spawn(p[i].rt, &attr, play, &p[i], &task[i], NULL), 0);
+		send_pong(&p[i]);
+	}
+	for (int i = 0; i < 100; i++) {
+		sim_event_init(&feeder[i], feed, p);
+		sim_schedule(sim, &feeder[i], (sim_ps)(i + 1) * 11 * US);
+	}
+	sim_run_until(sim, 1200 * US);
+	for (int i = 0; i < 2; i++) {
+		struct lab_cpu_stats *s = &p[i].stats;
+
+		rt_join(p[i].rt, task[i]);
+		lab_exec_cpu_stats(p[i].rt, 1, s);
+		assert_int_equal(s->user + s->system + s->irq + s->softirq + s->idle, sim_now(sim));
+		if (irq[i]) {
+			rt_irq_detach(p[i].rt, irq[i]);
+			rt_event_destroy(p[i].rt, p[i].vector);
+		}
+	}
+	rt_destroy(other);
+}
+
+static void test_hosts_rest_apart(void **state)
+{
+	for (uint32_t seed = 1; seed <= 60; seed++) {
+		static struct pong slow[2], fast[2];
+
+		play_both(true, seed, slow);
+		teardown(NULL);
+		setup(NULL);
+		play_both(false, seed, fast);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(slow[i].seen, PONGS);
+			assert_memory_equal(slow[i].found, fast[i].found, sizeof(slow[i].found));
+			assert_memory_equal(&slow[i].stats, &fast[i].stats, sizeof(slow[i].stats));
+			assert_true(fast[i].turns < slow[i].turns / 2);
+		}
+		teardown(NULL);
+		setup(NULL);
+	}
+}
+
+/* Nothing but one another's steps to come: it ends when the horizon comes, and both see what main
+ * changes then. */
+struct rester {
+	struct rt *rt;
+	bool flag;
+	sim_ps found;
+};
+
+static void rest_until_flag(void *arg)
+{
+	struct rester *r = arg;
+
+	while (!r->flag) {
+		rt_spend(r->rt, RT_COST_TX_FRAME, 1);
+		rt_relax(r->rt);
+	}
+	r->found = sim_now(sim);
+}
+
+static void test_all_hosts_rest(void **state)
+{
+	struct rt_task_attr attr = { .name = "rests", .prio = RT_PRIO_NORMAL };
+	struct rester r[2] = { { .rt = rt } };
+	struct rt_task *task[2];
+
+	assert_int_equal(lab_exec_create(sim, "other", &machine, NULL, &r[1].rt, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rt_spawn(r[i].rt, &attr, rest_until_flag, &r[i], &task[i], NULL),
+				 0);
+	sim_run_until(sim, 500 * US);
+	check_sums();
+	r[0].flag = r[1].flag = true;
+	for (int i = 0; i < 2; i++) {
+		rt_join(r[i].rt, task[i]);
+		assert_in_range(r[i].found, 500 * US, 500 * US + (TX_NS + RELAX_NS) * NS);
+	}
+	rt_destroy(r[1].rt);
+}
+
 /* --- main ---------------------------------------------------------------------------------- */
 
 /* Drivers start and stop outside of tasks: there their waits run the clock. */
@@ -1156,6 +1337,8 @@ int main(void)
 		CASE(test_change_within_a_turn),
 		CASE(test_relax_until_is_exact),
 		CASE(test_spin_until),
+		CASE(test_hosts_rest_apart),
+		CASE(test_all_hosts_rest),
 		CASE(test_main_waits),
 		CASE(test_napi_after_irq),
 		CASE(test_napi_from_task),
