@@ -8,7 +8,7 @@ HOLDOFF=$(realpath "${HOLDOFF:-build/holdoff}")
 browser=$(command -v chromium || command -v chromium-browser) || skip "chromium is not installed"
 work=$tmp
 browse() { # browse OPTION FILE
-	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+	HOME=$work timeout 200 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run \
 		--disable-background-networking --disable-component-update --disable-sync \
 		--user-data-dir="$work/profile" --virtual-time-budget=3000 --window-size=1100,1500 \
 		"$1" "file://$2" 2>/dev/null
