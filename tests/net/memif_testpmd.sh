@@ -20,12 +20,14 @@ PEER=${PEER:-$(dirname "${HOLDOFF:-$top/build/holdoff}")/bench/memif_peer}
 TESTPMD=${TESTPMD:-dpdk-testpmd}
 FRAMES=${FRAMES:-10000000}
 LIMIT=${LIMIT:-120}
-command -v "$TESTPMD" >/dev/null || { echo "skipped: no $TESTPMD (Debian package dpdk)"; exit 77; }
+command -v "$TESTPMD" >/dev/null || { echo "skipped: no $TESTPMD (Debian package dpdk-dev)"; exit 77; }
 [ -x "$PEER" ] || { echo "no $PEER: 'make build' makes it" >&2; exit 1; }
 
 # shellcheck source=tests/net/shared.bash
 . "$top/tests/net/shared.bash"
 name=holdoff-memif-$$
+allowed=$(taskset -cp $$ | sed 's/.*: //')
+first_cpu=${allowed%%[-,]*} last_cpu=${allowed##*[-,]}
 pids=()
 end() {
 	exec 3>&-
@@ -46,13 +48,13 @@ testpmd_start() {
 	for v in "$@"; do vdevs+=("--vdev=$v"); done
 	rm -f "$tmp/cmd"
 	mkfifo "$tmp/cmd"
-	timeout -k 5 $((LIMIT + 60)) stdbuf -oL "$TESTPMD" -l 0,1 --no-pci --no-telemetry --no-huge --no-shconf -m 256 \
+	timeout -k 5 $((LIMIT + 60)) stdbuf -oL "$TESTPMD" --lcores "0@$first_cpu,1@$last_cpu" --no-pci --no-telemetry --no-huge --no-shconf -m 256 \
 		--file-prefix "$name" "${vdevs[@]}" -- -i --no-flush-rx --nb-cores=1 --total-num-mbufs=16384 \
 		--forward-mode="$mode" <"$tmp/cmd" >"$tmp/testpmd.log" 2>&1 &
 	testpmd_pid=$!
 	pids+=("$testpmd_pid")
 	exec 3>"$tmp/cmd"
-	until_true 30 grep -qs 'testpmd> ' "$tmp/testpmd.log" || fail "testpmd did not start"
+	until_true 60 grep -qs 'testpmd> ' "$tmp/testpmd.log" || fail "testpmd did not start"
 }
 
 say() { echo "$1" >&3; }
@@ -63,17 +65,14 @@ value() {
 		here {for (i = 1; i < NF; i++) if ($i == f) v = $(i + 1)} END {print v + 0}' "$tmp/testpmd.log"
 }
 
-# Asks testpmd for its counters, and waits for the answer.
-blocks() { grep -c 'NIC statistics for' "$tmp/testpmd.log"; }
+# Asks testpmd for its counters, and waits for all of the answer: blocks end with a line of # alone.
+blocks() { grep -c '^ *#*$' <(grep '##' "$tmp/testpmd.log"); }
+answered() { [ "$(blocks)" -ge "$1" ]; }
 counters() {
 	local before
 	before=$(blocks)
 	say "show port stats all"
-	for _ in $(seq 100); do
-		[ "$(blocks)" -ge $((before + ports)) ] && { sleep 0.1; return; }
-		sleep 0.1
-	done
-	fail "testpmd does not answer"
+	until_true 60 answered $((before + ports)) || fail "testpmd does not answer"
 }
 
 peer_start() {
@@ -136,7 +135,7 @@ receiving() {
 		counters
 	done
 	say stop
-	until_true 10 grep -q 'Done.' "$tmp/testpmd.log"
+	until_true 60 grep -qF 'Done.' "$tmp/testpmd.log" || fail "testpmd does not stop"
 	counters
 	local sent
 	sent=$(value TX-packets 0)
@@ -164,8 +163,7 @@ looping() {
 	done
 	same "testpmd received" "$(value RX-packets 0)" "$FRAMES"
 	say stop
-	until_true 10 grep -q 'Accumulated' "$tmp/testpmd.log"
-	sleep 0.3
+	until_true 60 grep -qF 'Done.' "$tmp/testpmd.log" || fail "testpmd does not stop"
 	dropped=$(awk '/Forward statistics for port 1/ {here = 1} here && /TX-dropped/ {for (i = 1; i < NF; i++) if ($i == "TX-dropped:") print $(i + 1); exit}' "$tmp/testpmd.log")
 	kill "$peer_pid"
 	peer_end
