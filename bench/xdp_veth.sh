@@ -10,8 +10,11 @@
 #   holdoff gen xdp:va; holdoff gen xdp:va,tx=live; sendmmsg; trafgen; testpmd txonly by
 #   net_af_packet and net_af_xdp. For live frames the peer must run XDP or GRO: the others are
 #   measured both without and with GRO, and the better figure counts.
-# Receive, from holdoff gen by live frames: holdoff recv xdp:vb; testpmd rxonly by net_af_xdp and
-#   net_af_packet. #
+# Receive, from holdoff gen by live frames: holdoff recv xdp:vb; the same with --stamps=no, which as
+#   testpmd's rxonly counts frames and reads none of their bytes; testpmd rxonly by net_af_xdp and
+#   net_af_packet. All that was received, over the time that was sent. With the two CPUs on two
+#   cores each frame that its receiver reads costs the sender's CPU, which copies the next one into
+#   the same buffer, a transfer of a cache line: bench_line says how far apart they are.
 # What a sender says it sent is checked against the peer's rx_packets. PERF=1 adds where the time
 # goes (perf record on the CPU clock). STAGES: of "tx rx" (both). Needs root.
 cd "$(dirname "$0")/.." || exit 1
@@ -57,6 +60,16 @@ measure() {
 	[ "$to" -gt "$from" ] || { echo "$name: nothing arrives:"; tail -n 3 "$bench_tmp/out"; }
 }
 
+# Where both CPUs spend their time while a receiver runs.
+profile_rx() {
+	local cpu
+	for cpu in 0 1; do
+		perf record -q -C $cpu -e cpu-clock -o "$bench_tmp/perf" -- sleep 0.3 2>/dev/null &&
+			perf report -i "$bench_tmp/perf" --stdio --no-children -s comm,symbol 2>/dev/null |
+			grep -v '^#' | grep . | head -n 10 >"$bench_tmp/profile.$1, CPU $cpu"
+	done
+}
+
 # Where the sender spends its time, softirqs on its back included.
 profile() {
 	perf record -q -C 0 -e cpu-clock -o "$bench_tmp/perf" -- sleep 0.4 2>/dev/null &&
@@ -79,7 +92,7 @@ pmd_tx() { pmd "$A" 0 va "$1" "--forward-mode=txonly --txpkts=60"; }
 pmd() {
 	# libxdp's dispatcher, which it uses, needs a bpffs.
 	ip netns exec "$1" sh -c 'mount -t bpf bpf /sys/fs/bpf; exec "$@"' sh \
-		timeout -s INT -k 3 $((s + 6)) "${TESTPMD%% *}" -l 0,1 --main-lcore $((1 - $2)) \
+		timeout -s INT -k 3 $((s + ${pmd_spare:-6})) "${TESTPMD%% *}" -l 0,1 --main-lcore $((1 - $2)) \
 		--no-pci --no-telemetry -m 512 --no-huge --file-prefix "hxb$$" \
 		--vdev "net_${4}0,iface=$3$( [ "$4" = af_packet ] && echo ,qdisc_bypass=1)" -- \
 		--stats-period=1 --nb-cores=1 --total-num-mbufs=16384 $5 </dev/null
@@ -120,45 +133,58 @@ stage_tx() {
 	bench_row "holdoff gen, live frames, to the best peer" tx_live "$best"
 	[ "$(bench_median "$(better tx_pmd_xdp)")" = 0 ] ||
 		bench_row "holdoff gen, AF_XDP socket, to testpmd af_xdp" "$socket" "$(better tx_pmd_xdp)"
-	for p in "$bench_tmp"/profile.*; do
+	for p in "$bench_tmp"/profile.tx_*; do
 		[ -e "$p" ] && { echo "-- the sender of ${p##*.}"; cat "$p"; }
 	done
 }
 
 # feed NAME RECEIVER...: the receiver runs on CPU 1 and its own count is what counts.
 feed() {
-	local name=$1 pid
+	local name=$1 pid sender_pid i pmd_spare=4
 	shift
+	: >"$bench_tmp/out"
 	"$@" >"$bench_tmp/out" 2>&1 &
 	pid=$!
-	sleep 1
-	in_a "$HOLDOFF" gen "$sender" --duration "$((s + 2))s" -j >"$bench_tmp/gen" 2>&1
+	# What testpmd and recv say when they have started.
+	for ((i = 0; i < 30; i++)); do
+		grep -qE 'Port statistics|copy mode' "$bench_tmp/out" && break
+		sleep 0.1
+	done
+	in_a "$HOLDOFF" gen "$sender" --duration "${s}s" -j >"$bench_tmp/gen" 2>&1 &
+	sender_pid=$!
+	[ -n "${PERF:-}" ] && [ "$round" = 1 ] && sleep 0.5 && profile_rx "$name"
+	wait $sender_pid
 	wait $pid
+	bench_record "$name" "$(awk -v n="$(received)" -v t="$(sent_seconds)" 'BEGIN {printf "%.0f", t ? n / t : 0}')"
 }
-rx_holdoff() { in_b "$HOLDOFF" recv "$1" --duration "$((s + 4))s" -j; }
-# The median second of those in which something came.
-rx_median() { number rx_pps_median <"$bench_tmp/out"; }
-pmd_median() {
-	awk '/Rx-pps:/ {if ($2 > 0) v[n++] = $2} END {
-		for (i = 0; i < n; i++) for (j = i + 1; j < n; j++) if (v[j] < v[i]) {t = v[i]; v[i] = v[j]; v[j] = t}
-		print n ? v[int(n / 2)] : 0}' "$bench_tmp/out"
+rx_holdoff() { in_b "$HOLDOFF" recv "$@" --duration "$((s + 2))s" -j; }
+# What the receiver says that it received, in all: recv, or testpmd's last block.
+received() {
+	local n
+	n=$(number rx_packets <"$bench_tmp/out")
+	echo "${n:-$(sed -n 's/.*RX-packets: *\([0-9]*\) .*/\1/p' "$bench_tmp/out" | tail -n 1)}"
 }
+sent_seconds() { sed -n 's/.*"seconds":\([0-9.]*\).*/\1/p' "$bench_tmp/gen"; }
 stage_rx() {
 	echo "-- receive on veth, sent by holdoff gen with live frames"
 	ip netns exec "$B" ethtool -K vb gro on
 	sender=xdp:va,tx=live
 	for ((round = 1; round <= ROUNDS; round++)); do
-		feed rx rx_holdoff xdp:vb
-		bench_record rx_holdoff "$(rx_median)"
+		bench_distance
+		feed rx_stamps rx_holdoff xdp:vb
+		feed rx_count rx_holdoff xdp:vb --stamps=no
 		for driver in af_xdp af_packet; do
-			feed rx pmd "$B" 1 vb $driver --forward-mode=rxonly
-			bench_record rx_pmd_$driver "$(pmd_median)"
+			feed rx_pmd_$driver pmd "$B" 1 vb $driver --forward-mode=rxonly
 		done
 	done
 	for driver in af_packet af_xdp; do
 		[ "$(bench_median rx_pmd_$driver)" = 0 ] && { echo "testpmd $driver: receives nothing here"; continue; }
 		bench_row "testpmd rxonly, $driver (peer)" rx_pmd_$driver
-		bench_row "holdoff recv xdp:, to testpmd $driver" rx_holdoff rx_pmd_$driver
+		bench_row "holdoff recv --stamps=no, to testpmd $driver" rx_count rx_pmd_$driver
+		bench_row "holdoff recv, to testpmd $driver" rx_stamps rx_pmd_$driver
+	done
+	for p in "$bench_tmp"/profile.rx_*; do
+		[ -e "$p" ] && { echo "-- ${p##*profile.}"; cat "$p"; }
 	done
 }
 for stage in $STAGES; do stage_$stage; done

@@ -13,6 +13,7 @@
 struct recv_options {
 	struct cmd_options common;
 	const char *port, *filter, *write;
+	bool no_stamps;
 	struct ho_err *err;
 };
 
@@ -24,13 +25,17 @@ struct recv {
 	unsigned n;
 	uint64_t counted; /* by all receivers, towards --count */
 	uint64_t captured;
+	bool no_stamps;
 };
 
-enum { OPT_FILTER = 0x300, OPT_WRITE };
+enum { OPT_FILTER = 0x300, OPT_WRITE, OPT_STAMPS };
 
 static const struct argp_option recv_table[] = {
 	{ "filter", OPT_FILTER, "EXPR", 0, "Only what this libpcap expression matches", 1 },
 	{ "write", OPT_WRITE, "FILE", 0, "Capture what is received (pcap); - is standard output",
+	  1 },
+	{ "stamps", OPT_STAMPS, "yes|no", 0,
+	  "Look for the stamps of 'holdoff gen' (yes); no only counts, without reading the frames",
 	  1 },
 	{ 0 },
 };
@@ -61,6 +66,12 @@ static error_t parse_recv(int key, char *arg, struct argp_state *state)
 	case OPT_WRITE:
 		o->write = arg;
 		return 0;
+	case OPT_STAMPS:
+		o->no_stamps = !strcmp(arg, "no");
+		if (o->no_stamps || !strcmp(arg, "yes"))
+			return 0;
+		ho_err_set(o->err, -EINVAL, "--stamps=%s: yes or no", arg);
+		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -190,6 +201,7 @@ static int run(struct recv *r, const struct recv_options *o, const struct tr_fil
 			.cache = r->port->rxq[i]->cache,
 			.filter = filter,
 			.capture = capture,
+			.no_stamps = o->no_stamps,
 			.count = common->count,
 			.shared_count = common->count ? &r->counted : NULL,
 			.end_ns = r->session.lab ? RT_FOREVER : end_ns,
@@ -251,7 +263,7 @@ static int finish_report(struct recv *r, struct ho_err *err)
 	free(views);
 	report->offered = arrived;
 	report->delivered = frames;
-	report->unstamped = frames - stamped;
+	report->unstamped = r->no_stamps ? 0 : frames - stamped;
 	report->stamps = stamped > 0;
 	report->rx_seconds = last > first ? (double)(last - first) / 1e9 : 0;
 	return rc < 0 ? ho_err_set(err, rc, "out of memory") : 0;
@@ -287,7 +299,10 @@ static int recv_main(struct recv *r, const struct recv_options *o, const struct 
 	int rc, late_rc;
 
 	ms_report_init(&r->report, "recv");
+	r->no_stamps = o->no_stamps;
 	rc = cmd_session_open(&r->session, &o->common, o->port, CMD_LAB_RECEIVES, err);
+	/* A capture has the checksums as they would be on a wire. */
+	r->session.count_only = o->no_stamps && !o->write;
 	if (rc == 0)
 		rc = cmd_session_port(&r->session, o->port, true, false, o->filter, &r->port, err);
 	if (rc == 0)

@@ -131,6 +131,7 @@ int cmd_session_port(struct cmd_session *s, const char *spec, bool rx, bool tx, 
 		.tx = tx,
 		.force = s->options->force,
 		.filter = filter,
+		.count_only = s->count_only,
 	};
 	int rc;
 

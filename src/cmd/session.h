@@ -48,6 +48,7 @@ struct cmd_session {
 	char lab_name[64];           /* kept until after the close: the scenario, "" = none, */
 	uint64_t lab_digest;         /* and its run's digest */
 	struct rt_event *also;       /* ends cmd_session_wait as well; NULL = nothing */
+	bool count_only;             /* port_config's, for the ports opened from now on */
 	uint64_t caps_keep;          /* that the command still needs when all has started */
 	bool links_may_be_down;      /* they are not waited for */
 	bool interrupted;            /* by a signal, or because nobody reads our output or an

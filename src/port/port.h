@@ -138,6 +138,9 @@ struct port_config {
 	bool rx, tx;        /* directions that the user wants; neither = both */
 	bool force;         /* even if it carries the default route */
 	const char *filter; /* libpcap expression: only these frames are wanted; may be NULL */
+	/* The user only counts what it receives. A port that would look into frames to find out
+	 * more about them need not: PK_CSUM_PARTIAL may be missing. */
+	bool count_only;
 };
 
 /*

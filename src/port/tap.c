@@ -227,6 +227,7 @@ static void tap_close(struct port *base)
 		if (q->n_buf)
 			pk_free(q->base.cache, q->buf, q->n_buf);
 		rt_event_destroy(base->rt, q->event);
+		free(q->tail);
 		/* The last descriptor takes the interface with it, unless it is persistent. */
 		if (q->fd >= 0)
 			close(q->fd);
@@ -415,7 +416,10 @@ static int open_port(struct tap_port *port, const struct port_config *config, st
 	for (unsigned i = 0; rc == 0 && i < port->base.n_rxq; i++) {
 		struct tap_rxq *q = rxq_of(&port->base, i);
 
-		q->iov[0] = (struct iovec){ &q->vnet, PORT_VNET_BYTES };
+		q->header = port->opts.offload ? PORT_VNET_BYTES : 0;
+		q->tail = malloc((size_t)PK_FRAME_MAX_SLOTS * port->base.arena->stride_bytes);
+		if (!q->tail)
+			return ho_err_set(err, -ENOMEM, "out of memory");
 		rc = rt_event_from_fd(port->base.rt, q->fd, &q->event, err);
 	}
 	return rc;

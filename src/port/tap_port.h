@@ -15,6 +15,7 @@
 #include "port/vnet.h"
 
 #define TAP_FRAME_MIN_BYTES 14 /* an Ethernet header */
+#define TAP_FEW             8  /* pieces that one read has at no further cost */
 
 struct tap_opts {
 	uint64_t mtu; /* 0 = as it is */
@@ -30,11 +31,13 @@ struct tap_rxq {
 	int fd; /* of the transmit queue as well */
 	bool ended;
 	struct rt_event *event;
-	struct virtio_net_hdr vnet;
-	/* Buffers that wait for a frame; iov[0] is the header, iov[1 + i] is buf[i]. */
+	unsigned header; /* bytes of the virtio header before each frame; 0 without offloads */
+	/* Buffers that wait for a frame; iov[i] is of buf[i], the header in front of buf[0]. */
 	unsigned n_buf, want_buf;
 	uint32_t buf[PK_FRAME_MAX_SLOTS];
-	struct iovec iov[PK_FRAME_MAX_SLOTS + 1];
+	struct iovec iov[PK_FRAME_MAX_SLOTS];
+	unsigned long_reads; /* reads still to be made with all pieces */
+	uint8_t *tail;       /* where the end of a long frame goes otherwise */
 };
 
 struct tap_txq {

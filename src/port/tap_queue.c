@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Frames through a tap's descriptor: one system call each, the headers in the same call. */
+/*
+ * Frames through a tap's descriptor: one system call each. The virtio header lies in the headroom,
+ * right before the frame, so that both are one piece: read() and write() cost less than readv() and
+ * writev(), and these less with up to UIO_FASTIOV (8) pieces, which the kernel keeps on its stack.
+ */
 #include <errno.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -8,20 +13,72 @@
 #include "port/tap_port.h"
 
 #define TAP_IOV_MAX (PK_FRAME_MAX_SLOTS + 3) /* header, head with tag, rest */
+/* Reads with all the buffers' own pieces after one that had more of them than fit the few. */
+#define TAP_LONG_READS 64
+
+static_assert(PORT_VNET_BYTES <= PK_HEADROOM_BYTES, "the header has room before the frame");
 
 /* --- receiving ----------------------------------------------------------------------------- */
+
+/* Where the bytes of the waiting buffer in place i go; the header before those of the first. */
+static void place(struct tap_rxq *q, unsigned i)
+{
+	const struct pk_arena *arena = q->base.arena;
+	unsigned before = i == 0 ? q->header : 0;
+
+	q->iov[i] = (struct iovec){ pk_buffer(arena, q->buf[i]) + PK_HEADROOM_BYTES - before,
+				    arena->stride_bytes - PK_HEADROOM_BYTES + before };
+}
 
 /* Fills up the waiting buffers. False when there is not a single frame's worth. */
 static bool fill(struct tap_rxq *q)
 {
-	const struct pk_arena *arena = q->base.arena;
 	unsigned have = q->n_buf;
 
 	q->n_buf += pk_alloc(q->base.cache, q->buf + have, q->want_buf - have);
 	for (unsigned i = have; i < q->n_buf; i++)
-		q->iov[1 + i] = (struct iovec){ pk_buffer(arena, q->buf[i]) + PK_HEADROOM_BYTES,
-						arena->stride_bytes - PK_HEADROOM_BYTES };
+		place(q, i);
 	return q->n_buf == q->want_buf;
+}
+
+/* The end of a frame that had no piece of its own, into the buffers it belongs to. */
+static void from_tail(struct tap_rxq *q, size_t bytes)
+{
+	const struct pk_arena *arena = q->base.arena;
+	const size_t room = arena->stride_bytes - PK_HEADROOM_BYTES;
+
+	for (unsigned i = TAP_FEW - 1, at = 0; at < bytes; i++, at += room)
+		memcpy(pk_buffer(arena, q->buf[i]) + PK_HEADROOM_BYTES, q->tail + at,
+		       HO_MIN(room, bytes - at));
+}
+
+/* One frame into the first buffers, as readv. Long ones are rare: until one comes, all that does
+ * not fit a few pieces goes to one place. */
+static ssize_t read_frame(struct tap_rxq *q)
+{
+	const size_t room = q->base.arena->stride_bytes - PK_HEADROOM_BYTES;
+	const size_t few = q->header + (TAP_FEW - 1) * room;
+	struct iovec last;
+	ssize_t len;
+
+	if (q->n_buf == 1)
+		return read(q->fd, q->iov[0].iov_base, q->iov[0].iov_len);
+	if (q->n_buf <= TAP_FEW || q->long_reads) {
+		q->long_reads -= q->long_reads > 0;
+		len = readv(q->fd, q->iov, (int)q->n_buf);
+		if (q->n_buf > TAP_FEW && len > (ssize_t)few)
+			q->long_reads = TAP_LONG_READS;
+		return len;
+	}
+	last = q->iov[TAP_FEW - 1];
+	q->iov[TAP_FEW - 1] = (struct iovec){ q->tail, (q->n_buf - (TAP_FEW - 1)) * room };
+	len = readv(q->fd, q->iov, TAP_FEW);
+	q->iov[TAP_FEW - 1] = last;
+	if (ho_unlikely(len > (ssize_t)few)) {
+		from_tail(q, (size_t)len - few);
+		q->long_reads = TAP_LONG_READS;
+	}
+	return len;
 }
 
 /* Makes slots of the first buffers, which hold a frame of `len` bytes; slots used. */
@@ -46,7 +103,7 @@ static unsigned to_slots(struct tap_rxq *q, uint32_t len, struct pk_slot *slots)
 
 		if (last > i) {
 			q->buf[i] = q->buf[last];
-			q->iov[1 + i] = q->iov[1 + last];
+			place(q, i);
 		}
 	}
 	return n;
@@ -67,13 +124,13 @@ static void read_failed(struct tap_rxq *q, int error)
 unsigned tap_rx(struct port_rxq *base, struct pk_slot *slots, unsigned n)
 {
 	struct tap_rxq *q = (struct tap_rxq *)base;
-	const unsigned skip = q->opts->offload ? 0 : 1;
-	const ssize_t header = q->opts->offload ? PORT_VNET_BYTES : 0;
+	const ssize_t header = q->header;
 	uint64_t frames = 0, bytes = 0;
 	unsigned used = 0;
 
 	/* Frames of unknown length: read only while the longest one has room. */
 	while (n - used >= q->want_buf) {
+		struct virtio_net_hdr vnet;
 		ssize_t len;
 		unsigned k;
 
@@ -81,7 +138,7 @@ unsigned tap_rx(struct port_rxq *base, struct pk_slot *slots, unsigned n)
 		 * is full. */
 		if (q->n_buf < q->want_buf && !fill(q))
 			break;
-		len = readv(q->fd, q->iov + skip, (int)(q->n_buf + 1 - skip));
+		len = read_frame(q);
 		if (len < 0) {
 			if (errno != EAGAIN && errno != EINTR)
 				read_failed(q, errno);
@@ -92,8 +149,10 @@ unsigned tap_rx(struct port_rxq *base, struct pk_slot *slots, unsigned n)
 			port_drop(&base->ctr, PORT_DROP_RX_MALFORMED, 1);
 			continue;
 		}
+		if (header)
+			memcpy(&vnet, q->iov[0].iov_base, sizeof(vnet));
 		k = to_slots(q, (uint32_t)len, slots + used);
-		if (header && port_vnet_to_slots(&q->vnet, base->arena, slots + used, k) < 0) {
+		if (header && port_vnet_to_slots(&vnet, base->arena, slots + used, k) < 0) {
 			pk_free_slots(base->cache, slots + used, k);
 			port_drop(&base->ctr, PORT_DROP_RX_MALFORMED, 1);
 			continue;
@@ -144,22 +203,31 @@ static int write_frame(struct tap_txq *q, const struct pk_slot *slots, unsigned 
 	const struct pk_arena *arena = q->base.arena;
 	struct iovec iov[TAP_IOV_MAX];
 	struct virtio_net_hdr vnet;
+	unsigned before = 0, n_iov = 0;
 	uint8_t head[16];
-	unsigned n_iov = 0, i = 0;
 
 	if (q->opts->offload) {
 		if (port_vnet_from_slots(arena, slots, n, &vnet) < 0)
 			return -EBADMSG;
-		iov[n_iov++] = (struct iovec){ &vnet, sizeof(vnet) };
+		if (ho_likely(slots[0].off >= PORT_VNET_BYTES && !(slots[0].flags & PK_VLAN))) {
+			before = PORT_VNET_BYTES;
+			memcpy(pk_data(arena, slots) - before, &vnet, before);
+		} else {
+			iov[n_iov++] = (struct iovec){ &vnet, sizeof(vnet) };
+		}
 	}
 	if (ho_unlikely(slots[0].flags & PK_VLAN)) {
 		port_vlan_head(arena, slots, head);
 		iov[n_iov++] = (struct iovec){ head, sizeof(head) };
 		iov[n_iov++] = (struct iovec){ pk_data(arena, slots) + 12, slots[0].len - 12u };
-		i = 1;
+	} else {
+		iov[n_iov++] = (struct iovec){ pk_data(arena, slots) - before,
+					       slots[0].len + (size_t)before };
 	}
-	for (; i < n; i++)
+	for (unsigned i = 1; i < n; i++)
 		iov[n_iov++] = (struct iovec){ pk_data(arena, &slots[i]), slots[i].len };
+	if (ho_likely(n_iov == 1))
+		return write(q->fd, iov[0].iov_base, iov[0].iov_len) < 0 ? -errno : 0;
 	return writev(q->fd, iov, (int)n_iov) < 0 ? -errno : 0;
 }
 

@@ -247,7 +247,7 @@ static int make_queues(struct xdp_port *port, const struct port_config *config, 
 			HO_MIN((uint32_t)port->opts.rx_ring + PK_BURST, buffers / 4 / base->n_rxq);
 		q->busy_poll = port->opts.busy_poll_ns;
 		/* A chip, or the driver of one, hands up frames as they came from a wire. */
-		q->completes = port->iface.kind[0];
+		q->completes = port->iface.kind[0] && !config->count_only;
 		q->given = calloc(buffers, sizeof(*q->given));
 		if (!q->given)
 			goto nomem;

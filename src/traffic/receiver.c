@@ -119,7 +119,7 @@ static void take_burst(struct tr_receiver *r, struct pk_slot *slots, unsigned n)
 		n = apply_filter(r, slots, n);
 	if (r->config.count)
 		n = apply_count(r, slots, n);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; !r->config.no_stamps && i < n; i++)
 		ho_prefetch(pk_data(arena, &slots[i]) + slots[i].len - TR_STAMP_BYTES);
 	for (unsigned i = 0, used; i < n; i += used) {
 		struct tr_stamp stamp;
@@ -128,7 +128,7 @@ static void take_burst(struct tr_receiver *r, struct pk_slot *slots, unsigned n)
 		used = pk_frame_slots(slots + i, n - i);
 		frames++;
 		bytes += pk_frame_bytes(slots + i, used);
-		if (!read_stamp(arena, slots + i, used, &stamp))
+		if (r->config.no_stamps || !read_stamp(arena, slots + i, used, &stamp))
 			continue;
 		stamped++;
 		tr_tracks_add(&r->tracks, &stamp);

@@ -28,7 +28,8 @@ struct tr_receiver_config {
 	/* Set by all of a run's receivers as each adds to it, if not NULL: `count` is then of all
 	 * of them together. */
 	uint64_t *shared_count;
-	bool block; /* sleep as soon as there is nothing, as in a blocking system call */
+	bool no_stamps; /* do not look for stamps: the frames' bytes are left alone */
+	bool block;     /* sleep as soon as there is nothing, as in a blocking system call */
 	struct rt_event *done_event; /* signalled when the task ends; may be NULL */
 };
 

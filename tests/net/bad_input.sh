@@ -58,6 +58,7 @@ refuse 1 "from 1 to" "$holdoff" recv null: -q 0
 refuse 1 "--count: '-1' is not a number" "$holdoff" gen null: -c -1
 refuse 1 "--duration: '10' is not a time" "$holdoff" recv null: -d 10
 refuse 1 "--wait: 'x' is not a time" "$holdoff" recv null: --wait x
+refuse 1 "--stamps=maybe: yes or no" "$holdoff" recv null: --stamps=maybe
 refuse 1 "--rate: '5' is not a rate" "$holdoff" gen null: --rate 5
 refuse 1 "--loop: '-1' is not a number" "$holdoff" gen null: --replay x --loop -1
 refuse 1 "--search: 'x' is not a fraction" "$holdoff" gen mem:a --recv mem:a --search loss=x

@@ -90,6 +90,13 @@ for what in xdp:vb\ xdp:va packet:vb\ packet:va; do
 	fi
 done
 
+case="stamped frames that are only counted"
+recv_start xdp:vb --stamps=no
+gen xdp:va --count 10000 --rate 10kpps
+recv_end
+jq -e '.balanced and .delivered == 10000 and .unstamped == null and .streams == null' "$tmp/recv.json" >/dev/null &&
+	echo "ok: $case" || fail "$(jq -c . "$tmp/recv.json")"
+
 # --- ping goes on --------------------------------------------------------------------------------
 link 1
 in_a sysctl -qw net.ipv6.conf.va.disable_ipv6=0
