@@ -15,6 +15,7 @@ int ho_stop_signals_open(struct ho_stop_signals *s, struct ho_err *err)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
 	pthread_sigmask(SIG_BLOCK, &set, &s->before);
 	s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->fd >= 0)

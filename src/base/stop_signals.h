@@ -15,7 +15,8 @@ struct ho_stop_signals {
 	sigset_t before;
 };
 
-/* Blocks them; before any thread is made, so that they are blocked in all. */
+/* Blocks them; before any thread is made, so that they are blocked in all. From then on a reader
+ * that has gone (SIGPIPE) is an error of write as well, not the end of the process. */
 int ho_stop_signals_open(struct ho_stop_signals *s, struct ho_err *err);
 
 /* Takes those that came, which have done their work, and lets the signals do what they did before.

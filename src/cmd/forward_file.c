@@ -480,13 +480,6 @@ static int take_route(struct load *l, unsigned i)
 		if (out->dst.addr.byte[b / 8] >> (7 - b % 8) & 1)
 			return COMPLAIN(l, "'%s' has bits behind its length", r->to);
 	}
-	for (unsigned k = 0; k < i; k++) {
-		const struct ro_route *o = l->file->route[k];
-
-		if (o->metric == out->metric && !memcmp(&o->dst, &out->dst, sizeof(o->dst)))
-			return COMPLAIN(l, "a second route to '%s' of metric %u", r->to,
-					out->metric);
-	}
 	NODE(l, "routes/%u/count", i);
 	if (r->count > REPEAT_MAX || !fits(&out->dst, r->count ? r->count : 1))
 		return COMPLAIN(l, "%u routes from '%s' on are not possible", r->count, r->to);
@@ -527,6 +520,49 @@ static int take_route(struct load *l, unsigned i)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
+/* A route and where it stands in the file. */
+struct listed {
+	const struct ro_route *route;
+	unsigned at;
+};
+
+static int by_destination(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+	int order = memcmp(&x->route->dst, &y->route->dst, sizeof(x->route->dst));
+
+	if (order)
+		return order;
+	if (x->route->metric != y->route->metric)
+		return x->route->metric < y->route->metric ? -1 : 1;
+	return x->at < y->at ? -1 : 1;
+}
+
+/* No destination is there twice with the same metric. */
+static int check_once(struct load *l)
+{
+	struct forward_file *f = l->file;
+	struct listed *list = calloc(f->routes + 1, sizeof(*list));
+	int rc = 0;
+
+	if (!list)
+		return ho_err_set(l->err, -ENOMEM, "out of memory");
+	for (unsigned i = 0; i < f->routes; i++)
+		list[i] = (struct listed){ f->route[i], i };
+	qsort(list, f->routes, sizeof(*list), by_destination);
+	for (unsigned i = 1; rc == 0 && i < f->routes; i++) {
+		const struct ro_route *r = list[i].route, *o = list[i - 1].route;
+
+		if (r->metric != o->metric || memcmp(&r->dst, &o->dst, sizeof(r->dst)) != 0)
+			continue;
+		NODE(l, "routes/%u/to", list[i].at);
+		rc = COMPLAIN(l, "a second route to '%s' of metric %u",
+			      l->raw->route[list[i].at].to, r->metric);
+	}
+	free(list);
+	return rc;
+}
+
 static int take(struct load *l)
 {
 	struct forward_file *f = l->file;
@@ -550,7 +586,7 @@ static int take(struct load *l)
 		rc = take_neighbours(l, i);
 	for (unsigned i = 0; rc == 0 && i < l->raw->routes; i++)
 		rc = take_route(l, i);
-	return rc;
+	return rc == 0 ? check_once(l) : rc;
 }
 
 int forward_file_load(const char *path, struct forward_file *out, struct ho_err *err)

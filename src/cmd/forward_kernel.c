@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* holdoff forward PORT...: the kernel is the control plane, and keeps what is for the host. */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,16 +282,23 @@ static const struct forward_control kernel_control = {
 	.print = print,
 };
 
-/* -EINVAL when an earlier port is the same, whatever its options. */
+/* -EINVAL when an earlier port is the same, whatever its options, or on the same interface. */
 static int given_once(const struct forward *f, unsigned i, struct ho_err *err)
 {
 	size_t n = strcspn(f->port_arg[i], ",");
+	char name[IF_NAMESIZE], other[IF_NAMESIZE];
+	struct ho_err none;
 
 	for (unsigned k = 0; k < i; k++) {
 		if (strcspn(f->port_arg[k], ",") == n &&
 		    !strncmp(f->port_arg[k], f->port_arg[i], n))
 			return ho_err_set(err, -EINVAL, "%.*s is given twice", (int)n,
 					  f->port_arg[i]);
+		if (port_interface(f->port_arg[i], name, sizeof(name), &none) == 0 &&
+		    port_interface(f->port_arg[k], other, sizeof(other), &none) == 0 &&
+		    !strcmp(name, other))
+			return ho_err_set(err, -EINVAL, "%s and %s are the same interface",
+					  f->port_arg[k], f->port_arg[i]);
 	}
 	return 0;
 }

@@ -50,10 +50,11 @@ static int make_command(const struct gen_tune_config *c, char buf[COMMAND_MAX], 
 
 	snprintf(load, sizeof(load), "--" GEN_LOAD_OPTION "=%dms", LOAD_MS);
 	at = (size_t)snprintf(buf, COMMAND_MAX, "gen");
-	/* Before the others: a lone "--" among them would make it a port. */
 	at = quote(buf, at, load);
+	/* Behind a lone "--" the options that are added would be ports. */
 	for (unsigned i = 0; at != SIZE_MAX && i < c->n_args; i++)
-		at = quote(buf, at, c->arg[i]);
+		if (strcmp(c->arg[i], "--") != 0)
+			at = quote(buf, at, c->arg[i]);
 	return at != SIZE_MAX ? 0
 			      : ho_err_set(err, -E2BIG,
 					   "--tune: the command line is too long to be "

@@ -343,10 +343,8 @@ static int catch_signals(struct stat *s, struct ho_err *err)
 	struct ho_stop_signals stop;
 	int rc = ho_stop_signals_open(&stop, err);
 
-	/* They stay blocked to the end: what follows a run is its report. A reader that has gone is
-	 * an error of write, not the end of the process. */
+	/* They stay blocked to the end: what follows a run is its report. */
 	s->signal_fd = stop.fd;
-	signal(SIGPIPE, SIG_IGN);
 	return rc;
 }
 

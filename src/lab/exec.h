@@ -125,10 +125,10 @@ bool lab_exec_deadlocked(struct rt *rt);
  * looking at the clock, cannot find anything before the next sim event: rt_relax then lets as
  * many whole turns pass at once as fit before it; events of other hosts only (struct sim_host) do
  * not count, so that two hosts that spin do not stop each other. Times and accounts are those of
- * the single turns; only side effects of the skipped turns (a count of empty polls) are missing. A
- * loop that limits itself by counting turns must look at the clock instead (rt_now_ns), which
- * forbids skipping, unless it says with rt_relax_until which time it looks for: then turns are
- * skipped up to that time as well.
+ * the single turns, but for the order of what happens at the same picosecond on two hosts; only
+ * side effects of the skipped turns (a count of empty polls) are missing. A loop that limits itself
+ * by counting turns must look at the clock instead (rt_now_ns), which forbids skipping, unless it
+ * says with rt_relax_until which time it looks for: then turns are skipped up to that time as well.
  */
 
 #endif

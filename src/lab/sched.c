@@ -239,6 +239,7 @@ void lab_sched_fini_cpu(struct lab_cpu *c)
 
 	sim_cancel(sim, &c->slice);
 	sim_cancel(sim, &c->resume);
+	sim_spin_remove(&c->spin);
 	lab_coro_destroy(c->idle.coro);
 }
 

@@ -275,6 +275,12 @@ void sim_spin_end(struct sim *sim, struct sim_spin *spin)
 		rouse(sim, spin, sim->now + spin->turn);
 }
 
+void sim_spin_remove(struct sim_spin *spin)
+{
+	if (sim_spinning(spin))
+		unlink_spin(spin);
+}
+
 void sim_spin_end_all(struct sim *sim)
 {
 	sim->others++;
@@ -282,26 +288,41 @@ void sim_spin_end_all(struct sim *sim)
 		sim_spin_end(sim, sim->spins);
 }
 
-/* Before the next event: those that can see what it does go on before it. True if there are any:
- * then it is not the next one any more. */
+/* Does anything that the CPU can see happen up to `at`? */
+static bool sees(const struct sim *sim, const struct sim_spin *spin, sim_ps at)
+{
+	uint32_t i = sim->n_front;
+
+	for (; i && sim->front[i - 1].at <= at; i--) {
+		const struct sim_event *ev = sim->front[i - 1].ev;
+
+		if (ev != spin->resume && (!ev->host || ev->host == spin->host))
+			return true;
+	}
+	/* There may be more at that time than the array holds. */
+	return !i && sim->n && sim->heap[0].at <= at;
+}
+
+/* Before the next event, and all others at its time: those that can see what they do go on before
+ * them. True if there are any: then it is not the next one any more. */
 static bool rouse_for_next(struct sim *sim)
 {
 	const struct sim_event *ev = sim->front[sim->n_front - 1].ev;
-	struct sim_spin *spin, *next;
+	struct sim_spin *spin, *next, *ends = NULL;
 	sim_ps at = ev->at;
 	bool any = false;
 
 	for (spin = sim->spins; spin; spin = next) {
 		next = spin->next;
-		if (ev->host && ev->host != spin->host)
-			continue;
-		if (ev == spin->resume) {
-			unlink_spin(spin);
-		} else {
+		if (sees(sim, spin, at)) {
 			rouse(sim, spin, at);
 			any = true;
+		} else if (ev == spin->resume) {
+			ends = spin;
 		}
 	}
+	if (ends && !any)
+		unlink_spin(ends);
 	return any;
 }
 

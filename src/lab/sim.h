@@ -176,7 +176,9 @@ void sim_spin_add(struct sim *sim, struct sim_spin *spin);
 /* Ends the rest at the next beginning of a turn from now on: something changed of which no event
  * told. No effect if it does not rest. */
 void sim_spin_end(struct sim *sim, struct sim_spin *spin);
-/* The same for all, and no turn that is under way counts as one that found nothing: for who runs
+/* Forgets it: its CPU goes away. */
+void sim_spin_remove(struct sim_spin *spin);
+/* sim_spin_end for all, and no turn that is under way counts as one that found nothing: for who runs
  * the clock and may have changed something that a busy loop looks at. */
 void sim_spin_end_all(struct sim *sim);
 

@@ -594,7 +594,8 @@ const struct ms_cause ms_causes[] = {
 	{ "pci", "the bus", "As the wire, but the wire has room.",
 	  "frames and bytes a second; width, speed and payload of the slot (lspci: LnkSta, "
 	  "DevCtl).",
-	  "pps x (bytes + 24 x packets + descriptor + doorbell) x 8 / rate >= 93 %",
+	  "pps x (bytes + 24 x packets + descriptor + doorbell) x 8 / rate >= 93 % (92.5 % if the "
+	  "sender waits)",
 	  "A wider slot, a larger MaxPayload, larger frames.", pci },
 	{ "backlog", "the backlog",
 	  "Frames are lost between driver and stack (RPS, veth, loopback).",
@@ -645,10 +646,12 @@ const struct ms_cause ms_causes[] = {
 	  "ethtool -k, rx_csum_offload_errors.", "offload off, or errors a second > 10",
 	  "ethtool -K rx on tx on.", offload },
 	{ "cpu", "a CPU", "One CPU is full.", "each CPU's times, frames a second.",
-	  "busy >= 97 %; ns a frame = time / frames",
+	  "busy >= 97 % (a server of requests 85 %, 93 % with rx-usecs; several outstanding 60 %); "
+	  "ns a frame = time / frames",
 	  "Fewer ns a frame, more queues, a faster CPU.", cpu },
 	{ "path", "the way through the box", "A request waits for nobody, and yet takes long.",
-	  "transactions a second, each CPU's times.", "our work of a round / round >= 27 %",
+	  "transactions a second, each CPU's times.",
+	  "our work of a round / round >= 27 % (20 % when polling)",
 	  "Busy polling, a faster CPU, no deep C-states; program near the interrupts.", path },
 	{ "budget", "the softirq budget", "time_squeeze rises.", "softnet_stat: time_squeeze.",
 	  "squeezed > 100/s together with ring losses",
@@ -657,7 +660,9 @@ const struct ms_cause ms_causes[] = {
 	  "misses a frame > 4, about 60 ns each",
 	  "Smaller rings, fewer routes, huge pages, NUMA locality.", cache },
 	{ "switches", "context switches", "The program sleeps between any two frames.",
-	  "ctxt_switches of the program.", "switches a transaction > 1.5",
+	  "ctxt_switches of the program.",
+	  "switches a transaction > 0.9, and being woken is most of the program's time or they are "
+	  "> 1.5",
 	  "Busy polling (net.core.busy_read, SO_BUSY_POLL).", switches },
 	{ "offered", "nothing here", "Nothing is full and nothing is lost.", "all of the above.",
 	  "none of the above", "More must be asked of it.", offered },

@@ -183,7 +183,10 @@ int ms_sweep_csv(const struct ms_sweep *s, FILE *out)
 			if (!isnan(c->value[m]))
 				fprintf(out, "%.9g", c->value[m]);
 		}
-		fprintf(out, ",%s,%.9g,", s->kind->limit_name(c->limit), c->used);
+		fprintf(out, ",%s,", s->kind->limit_name(c->limit));
+		if (!isnan(c->used))
+			fprintf(out, "%.9g", c->used);
+		putc(',', out);
 		csv_text(out, c->text);
 		fputs("\r\n", out);
 	}
@@ -343,6 +346,7 @@ static int read_cell(struct merge *m, const char *file, const json_t *object, st
 	const char *limit = text_of(object, "limit");
 	struct ms_cell c = { .present = true };
 	char name[256];
+	json_t *used;
 
 	if (i < 0 || i >= (json_int_t)s->points)
 		return not_ours(file, "the number of a point", err);
@@ -370,7 +374,8 @@ static int read_cell(struct merge *m, const char *file, const json_t *object, st
 		c.low[k] = json_is_number(low) ? json_number_value(low) : NAN;
 		c.high[k] = json_is_number(high) ? json_number_value(high) : NAN;
 	}
-	c.used = json_number_value(json_object_get(object, "limit_used"));
+	used = json_object_get(object, "limit_used");
+	c.used = json_is_number(used) ? json_number_value(used) : NAN;
 	c.digest = strtoull(text_of(object, "digest"), NULL, 16);
 	snprintf(c.text, sizeof(c.text), "%s", text_of(object, "limit_text"));
 	s->cell[i] = c;
