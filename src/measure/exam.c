@@ -33,11 +33,14 @@ static const struct {
 	{ "switches", { MS_LEVER_SWITCH }, 1 },
 };
 
-static bool claim_holds(const char *cause, unsigned truths)
+static bool claim_holds(const char *cause, unsigned truths, unsigned pairs)
 {
+	const unsigned offered = 1u << MS_LEVER_OFFERED;
+
 	/* Nothing here: no lever of this box helps. */
 	if (!strcmp(cause, "offered") || !strcmp(cause, "asked") || !strcmp(cause, "idle"))
-		return !(truths & ~(1u << MS_LEVER_OFFERED));
+		return !(truths & ~offered) && (!pairs || pairs & offered);
+	truths |= pairs;
 	for (unsigned i = 0; i < HO_ARRAY_LEN(claims); i++) {
 		if (strcmp(claims[i].cause, cause))
 			continue;
@@ -141,7 +144,7 @@ static void examine_explain(const struct ms_exam_case *c, const struct ms_exam_t
 		return;
 	ms_explain(&truth->evidence, choices, v);
 	out->cause = (unsigned)(v->cause - ms_causes);
-	out->right = claim_holds(v->cause->name, out->truths);
+	out->right = claim_holds(v->cause->name, out->truths, out->pairs);
 	cell = v->advises ? cell_of(c, &v->advice) : -1;
 	out->advised = cell < 0 ? truth->objective : truth->cell[cell];
 	out->advice_set = cell < 0 ? c->set : c->cell[cell];
@@ -151,6 +154,7 @@ static void examine_explain(const struct ms_exam_case *c, const struct ms_exam_t
 static void weigh(const struct ms_exam_truth *truth, struct ms_exam_outcome *out)
 {
 	out->main = -1;
+	out->pairs = truth->pairs;
 	for (unsigned l = 0; l < MS_LEVERS; l++) {
 		double gain = truth->lever[l] / fmax(truth->objective, 1) - 1;
 

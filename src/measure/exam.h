@@ -10,7 +10,9 @@
  * the settings that an owner of the box could choose: rings, moderation, rx-mode, places of
  * interrupts; every combination is run levers     one thing each that limits less than in the case:
  * a larger ring, other moderation, a faster CPU, wire or bus, cheaper interrupts, ...; each is run
- * alone. A lever that raises the objective by MS_EXAM_GAIN or more is a true limiter
+ * alone. A lever that raises the objective by MS_EXAM_GAIN or more is a true limiter. If none does,
+ * not even more that is offered, two limits coincide: then two levers at a time are turned, and
+ * both of a pair that raises it are true limiters
  *
  * The truth knows nothing of causes or laws: it is objectives of runs. What is examined sees the
  * evidence of one run (measure/evidence.h) and nothing else.
@@ -115,10 +117,11 @@ int ms_exam_run(struct ms_exam_ground *ground, const struct ms_exam_case *c,
 
 /* The truth of a case. */
 struct ms_exam_truth {
-	double objective;            /* as it is */
-	double cell[MS_EXAM_CELLS];  /* of each cell */
-	unsigned best;               /* cell */
-	double lever[MS_LEVERS];     /* objective with it; 0 = there is no such lever here */
+	double objective;           /* as it is */
+	double cell[MS_EXAM_CELLS]; /* of each cell */
+	unsigned best;              /* cell */
+	double lever[MS_LEVERS];    /* objective with it; 0 = there is no such lever here */
+	unsigned pairs; /* if none raises it: those that do together with another one; bit l */
 	struct ms_evidence evidence; /* of the case as it is */
 };
 
@@ -135,6 +138,7 @@ struct ms_exam_outcome {
 	unsigned cause;        /* index into ms_causes */
 	bool right;            /* it is true that it limits; or nothing here does */
 	unsigned truths;       /* levers that raise the objective: bit l */
+	unsigned pairs;        /* or two of them together */
 	int main;              /* the one that raises it most, but what is offered; -1 = none */
 	double main_gain;
 	double objective, best; /* as it is; of the best cell */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The truth of a case: every cell, and every lever alone. Nothing here knows a cause. */
+/* The truth of a case: every cell, every lever alone, and if none helps, two levers together.
+ * Nothing here knows a cause. */
 #include <string.h>
 
 #include "measure/exam.h"
@@ -120,6 +121,38 @@ static int with_own_ring(struct ms_exam_ground *g, const struct ms_exam_case *c,
 	return rc;
 }
 
+/*
+ * No lever alone raises the objective, not even more to do: then two limits coincide, and each is
+ * one. Turns two at a time.
+ */
+static int find_pairs(struct ms_exam_ground *g, const struct ms_exam_case *c,
+		      struct ms_exam_truth *out, struct ho_err *err)
+{
+	double enough = out->objective * (1 + MS_EXAM_GAIN);
+	int rc = 0;
+
+	for (unsigned l = 0; l < MS_LEVERS; l++)
+		if (out->lever[l] >= enough)
+			return 0;
+	for (unsigned l = 0; rc == 0 && l < MS_LEVERS; l++) {
+		struct ms_exam_case one = *c;
+
+		if (!relax(&one, (enum ms_lever)l))
+			continue;
+		for (unsigned k = 0; rc == 0 && k < l; k++) {
+			struct ms_exam_case two = one;
+			double objective;
+
+			if (!relax(&two, (enum ms_lever)k))
+				continue;
+			rc = ms_exam_run(g, &two, &two.set, &objective, NULL, err);
+			if (rc == 0 && objective >= enough)
+				out->pairs |= 1u << l | 1u << k;
+		}
+	}
+	return rc;
+}
+
 int ms_exam_truth(struct ms_exam_ground *g, const struct ms_exam_case *c, struct ms_exam_truth *out,
 		  struct ho_err *err)
 {
@@ -143,5 +176,5 @@ int ms_exam_truth(struct ms_exam_ground *g, const struct ms_exam_case *c, struct
 		if (relax(&changed, (enum ms_lever)l))
 			rc = ms_exam_run(g, &changed, &changed.set, &out->lever[l], NULL, err);
 	}
-	return rc;
+	return rc == 0 ? find_pairs(g, c, out, err) : rc;
 }
