@@ -1,20 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # holdoff tune over a live interface: it finds the better setting of a load whose answer is known,
-# says when there is none, leaves it only when asked, and puts everything back otherwise.
+# says when there is none, leaves it only when asked, and puts everything back otherwise. Other interfaces
+# are never touched.
 #
 #   namespace a: tlv0 (tuned) ---- veth ---- namespace b: tlv1
+#                tlv2 ------------ veth ----------------- tlv3
 set -u
 . "$(dirname "$0")/shared.bash"
 HOLDOFF=$(realpath "${HOLDOFF:-build/holdoff}")
 needs_root
-needs ethtool jq
+needs ethtool jq diff
 a=tlv-a-$$ b=tlv-b-$$
 export HOLDOFF_RUN_DIR=$tmp/run
 add_namespaces "$a" "$b" || skip "no network namespaces here"
 ip link add tlv0 netns "$a" type veth peer name tlv1 netns "$b" || exit 1
 ip -n "$a" link set tlv0 up && ip -n "$b" link set tlv1 up || exit 1
 until_true 60 has_carrier "$a" tlv0 || exit 1
+# Settings of its own, which would show a reset as well.
+ip link add tlv2 netns "$a" type veth peer name tlv3 netns "$b" || exit 1
+ip -n "$a" link set tlv2 up && ip -n "$b" link set tlv3 up || exit 1
+ip netns exec "$a" ethtool -K tlv2 gro on tx off >/dev/null || exit 1
+ip netns exec "$a" bash -c 'echo 12345 >/sys/class/net/tlv2/gro_flush_timeout &&
+	echo 3 >/sys/class/net/tlv2/napi_defer_hard_irqs' || exit 1
 
 in_a() { ip netns exec "$a" "$@"; }
 settings() { in_a ethtool -k tlv0; in_a cat /sys/class/net/tlv0/gro_flush_timeout /sys/class/net/tlv0/napi_defer_hard_irqs; }
@@ -24,10 +32,33 @@ journals() { ls "$HOLDOFF_RUN_DIR" 2>/dev/null | wc -l; }
 tune() { in_a "$HOLDOFF" tune tlv0 --settle 0s -q "$@"; }
 before=$(settings)
 
+# What others of namespace a, and the peers, are set to. Loads look at the former in each run: what was put
+# back at the end would show there.
+cat >"$tmp/others" <<'OTHERS'
+for i in /sys/class/net/*; do
+	[ "${i##*/}" != tlv0 ] || continue
+	for f in gro_flush_timeout napi_defer_hard_irqs mtu tx_queue_len flags threaded; do
+		read -r value 2>/dev/null <"$i/$f" || value=none
+		echo "${i##*/} $f $value"
+	done
+done
+for option in $2; do ethtool $option tlv"$1" 2>&1; done
+OTHERS
+others_now() { # others_now FOLDER: of both namespaces
+	mkdir -p "$1"
+	in_a bash "$tmp/others" 2 -k >"$1/run"
+	in_a bash "$tmp/others" 2 '-g -c -l' >"$1/a"
+	ip netns exec "$b" bash "$tmp/others" 1 '-g -c -l -k' >"$1/b"
+}
+others_now "$tmp/others.before"
+others_are_left() { others_now "$tmp/others.now" && [ ! -e "$tmp/touched" ] && diff -r "$tmp/others.before" "$tmp/others.now"; }
+check "there are others" grep -q '^tlv2 gro_flush_timeout 12345$' "$tmp/others.before/run"
+
 # A load whose number depends on the setting: its best is known. The noise, which is the same in each
 # run of this test, goes through 0 to 19: an interval of 95 % would miss the mean of a true chance once
 # in twenty times.
 cat >"$tmp/load" <<'LOAD'
+[ "$(set -- 2 -k; . "${0%/*}/others")" = "$(<"${0%/*}/others.before/run")" ] || >"${0%/*}/touched"
 t=$(cat /sys/class/net/tlv0/gro_flush_timeout)
 case $t in 0) n=1000 ;; 20000) n=1300 ;; 50000) n=1800 ;; *) n=1500 ;; esac
 i=$(($(cat "$0.$t" 2>/dev/null) + 1))
@@ -44,6 +75,11 @@ check "settings are as before" unchanged
 check "what limits is told for before, after and each setting" jq -e '.before_limit.cause and .after_limit.text
 	and all(.settings[]; .limit.cause)' "$tmp/out"
 check "the page is written" grep -q '"command":"tune"' "$tmp/page.html"
+check "others are left alone, in each run" others_are_left
+in_a "$HOLDOFF" sweep tlv0 --gro on,off --tx-checksumming on,off --gro-flush-timeout 0,20000 --rounds 1 --settle 0s \
+	--run "bash $tmp/load" --metric 'rate ([0-9]+)' -j >"$tmp/out"
+check "a sweep of offloads and a timer" jq -e '.points == 8' "$tmp/out"
+check "others are left alone, in each run" others_are_left
 
 tune --run "bash $tmp/load" --metric 'delay ([0-9]+)' --less --for latency -j >"$tmp/out"
 check "less of a delay is better" jq -e '.set == {"gro-flush-timeout": 50000} and .significant' "$tmp/out"
@@ -117,5 +153,6 @@ kill -TERM $pid
 wait $pid
 check "a signal ends it as interrupted" [ $? = 2 ]
 check "settings are as before" unchanged
+check "others are left alone after all of it" others_are_left
 check "no journal is left" [ "$(journals)" = 0 ]
 exit $failed
