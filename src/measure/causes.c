@@ -571,8 +571,12 @@ static void offered(const struct ms_view *v, struct ms_finding *f)
 		say(f->sentence, "nothing on this box: no more is sent");
 	else
 		say(f->sentence, "nothing on this box: everything that arrives is taken");
-	say(f->arithmetic, "%s/s; the busiest CPU is busy %.0f %%, the wire %.0f %%",
-	    si(v->rate, &a), v->hot_busy * 100, v->wire * 100);
+	if (isnan(v->wire))
+		say(f->arithmetic, "%s/s; the busiest CPU is busy %.0f %%", si(v->rate, &a),
+		    v->hot_busy * 100);
+	else
+		say(f->arithmetic, "%s/s; the busiest CPU is busy %.0f %%, the wire %.0f %%",
+		    si(v->rate, &a), v->hot_busy * 100, v->wire * 100);
 }
 
 /* --- the table ------------------------------------------------------------------------------ */

@@ -188,6 +188,7 @@ static void test_live(void **state)
 	const struct ms_verdict *v;
 	struct live_box b;
 	char text[512];
+	uint64_t bps;
 
 	live_box(&b);
 	assert_string_equal(live_verdict(&b)->cause->name, "idle");
@@ -200,6 +201,12 @@ static void test_live(void **state)
 	assert_string_equal(v->cause->name, "offered");
 	assert_false(v->advises);
 	assert_true(v->unknown[MS_EV_RX_NIC] && !v->unknown[MS_EV_SENDER_WAITS]);
+	/* The speed of a link that is down is not known. */
+	assert_non_null(strstr(v->finding.arithmetic, ", the wire "));
+	bps = b.iface.facts.link_bps;
+	b.iface.facts.link_bps = 0;
+	assert_null(strstr(live_verdict(&b)->finding.arithmetic, "wire"));
+	b.iface.facts.link_bps = bps;
 	/* The larger of two losses names it. */
 	b.delta.host.proto.udp_rcvbuf_errors = 150000;
 	b.cpu[1].softnet.dropped = 2000;
