@@ -76,15 +76,16 @@ bench_rt() {
 	if [ -n "$BENCH_RT" ]; then chrt -f 10 "$@"; else "$@"; fi
 }
 
-# bench_boost WORD: the main threads of memif_peer and the workers of testpmd that have WORD in
-# their command line get real-time priority, if asked for. Their other threads must be able to run.
+# bench_boost WORD: the main threads of memif_peer, the workers of DPDK's programs and those of the
+# router that have WORD in their command line get real-time priority, if asked for. Their other
+# threads must be able to run.
 bench_boost() {
 	local pid task
 	[ -n "$BENCH_RT" ] || return 0
 	for pid in $(pgrep -f -- "$1"); do
 		for task in /proc/"$pid"/task/*; do
 			case $(cat "$task/comm" 2>/dev/null) in
-			rte-worker* | lcore-worker*) chrt -f -p 10 "${task##*/}" ;;
+			rte-worker* | lcore-worker* | forward) chrt -f -p 10 "${task##*/}" ;;
 			memif_peer) [ "${task##*/}" = "$pid" ] && chrt -f -p 10 "$pid" ;;
 			esac
 		done
@@ -121,10 +122,12 @@ bench_testpmd() {
 			}'
 }
 
-# bench_dpdk_peer PC NAME: builds bench/NAME.c over a DPDK into $bench_tmp/NAME, and says which DPDK
-# it is. PC: "system", or a folder with the pkg-config file of an installed or uninstalled build.
+# bench_dpdk_peer PC NAME [DRIVER...]: builds bench/NAME.c over a DPDK into $bench_tmp/NAME, and says
+# which DPDK it is. PC: "system", or a folder with the pkg-config file of an installed or uninstalled
+# build. DRIVER: net_memif and the like.
 bench_dpdk_peer() {
-	local path=${PKG_CONFIG_PATH:-} package=libdpdk ring run=
+	local path=${PKG_CONFIG_PATH:-} package=libdpdk ring run= name=$2 driver drivers=
+	for driver in "${@:3}"; do drivers+=" -lrte_$driver"; done
 	if [ "$1" != system ]; then
 		path=$1
 		[ -e "$1/libdpdk-uninstalled.pc" ] && package=libdpdk-uninstalled
@@ -140,7 +143,7 @@ bench_dpdk_peer() {
 	fi
 	# shellcheck disable=SC2046,SC2086
 	cc -std=gnu17 -D_GNU_SOURCE -O3 -march=native -Isrc $(pkg-config --cflags "$package") \
-		-o "$bench_tmp/$2" "bench/$2.c" "$(dirname "$HOLDOFF")/src/libholdoff.a" \
-		-Wl,--no-as-needed -L"$ring" -lrte_mempool_ring $(pkg-config --libs "$package") $run \
+		-o "$bench_tmp/$name" "bench/$name.c" "$(dirname "$HOLDOFF")/src/libholdoff.a" \
+		-Wl,--no-as-needed -L"$ring" -lrte_mempool_ring $drivers $(pkg-config --libs "$package") $run \
 		$(pkg-config --libs liburcu-qsbr) -lm -lpthread
 }

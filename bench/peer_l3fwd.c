@@ -4,22 +4,35 @@
  * same kind of source and sink.
  *
  *   peer_l3fwd 4|6 lpm|fib ROUTES SECONDS [EAL options]
+ *   peer_l3fwd ports lpm|fib plain|checked SECONDS [EAL options]
  *
  * It is told which of two ways to measure: `plain` checks version, length and TTL and counts TTL
  * and checksum, as DPDK's own l3fwd does, which leaves the header's checksum to the hardware;
  * `checked` also does what RFC 1812 5.2.2 and 5.3.7 ask of a router, as holdoff does: header
  * checksum and source address.
  *
- * Built by bench/forward.sh, once for each DPDK.
+ * With `ports` it routes IPv4 between DPDK's ports 0 and 1, which the EAL options make, in place of
+ * source and sink: 16 prefixes of 64 addresses each from 10.253.0.0 on, by one neighbour behind
+ * each port in turns. The second of the logical cores works; when the time is up or a signal comes
+ * it says what it counted.
+ *
+ * Built by bench/forward.sh and bench/forward_memif.sh, once for each DPDK.
  */
+#include <signal.h>
+
 #include <rte_byteorder.h>
 #include <rte_eal.h>
+#include <rte_ethdev.h>
 #include <rte_fib.h>
 #include <rte_fib6.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
 #include <rte_lpm.h>
 #include <rte_mbuf.h>
 
 #include "forward_stream.h"
+
+#define BURST_TICKS 8192u /* quarters of a cycle a packet that are told apart */
 
 enum method { LPM, FIB };
 
@@ -37,11 +50,12 @@ struct out {
 
 static struct rte_mbuf *circle[STREAM_CIRCLE];
 static uint32_t head, tail, next;
-static uint64_t sent, dropped, answers;
-static bool v6, checking;
+static uint64_t sent, dropped, answers, received, ring_full;
+static bool v6, checking, with_ports, ending;
 static struct rte_lpm *lpm;
 static struct rte_fib *fib;
 static struct rte_fib6 *fib6;
+static uint64_t bursts[BURST_TICKS];
 static struct hop hops[STREAM_GATEWAYS + 1];
 static struct out outs[2];
 static void (*forward)(struct rte_mbuf **m);
@@ -109,7 +123,10 @@ static inline bool good6(const struct rte_mbuf *m, const uint8_t *ip, bool check
 static inline void drop(struct rte_mbuf *m)
 {
 	dropped++;
-	circle[head++ % STREAM_CIRCLE] = m;
+	if (with_ports)
+		rte_pktmbuf_free(m);
+	else
+		circle[head++ % STREAM_CIRCLE] = m;
 }
 
 static inline void flush(struct out *o)
@@ -145,17 +162,17 @@ static inline void send_on(struct rte_mbuf *m, uint32_t number, bool six)
 		flush(o);
 }
 
-static inline __attribute__((always_inline)) void run4(struct rte_mbuf **in, enum method method,
-						       bool checked)
+static inline __attribute__((always_inline)) void run4(struct rte_mbuf **in, unsigned count,
+						       enum method method, bool checked)
 {
 	uint32_t dst[STREAM_BURST + 4], nh4[STREAM_BURST + 4];
 	struct rte_mbuf *m[STREAM_BURST];
 	uint64_t nh8[STREAM_BURST];
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < STREAM_BURST; i++)
+	for (unsigned i = 0; i < count; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(in[i], void *));
-	for (unsigned i = 0; i < STREAM_BURST; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		const uint8_t *eth = rte_pktmbuf_mtod(in[i], uint8_t *);
 
 		if (unlikely(pk_load16(eth + 12) != PK_ETH_IPV4 ||
@@ -206,19 +223,19 @@ static inline __attribute__((always_inline)) void run6(struct rte_mbuf **in, boo
 
 static void lpm_plain(struct rte_mbuf **m)
 {
-	run4(m, LPM, false);
+	run4(m, STREAM_BURST, LPM, false);
 }
 static void lpm_checked(struct rte_mbuf **m)
 {
-	run4(m, LPM, true);
+	run4(m, STREAM_BURST, LPM, true);
 }
 static void fib_plain(struct rte_mbuf **m)
 {
-	run4(m, FIB, false);
+	run4(m, STREAM_BURST, FIB, false);
 }
 static void fib_checked(struct rte_mbuf **m)
 {
-	run4(m, FIB, true);
+	run4(m, STREAM_BURST, FIB, true);
 }
 static void fib6_plain(struct rte_mbuf **m)
 {
@@ -358,25 +375,175 @@ static uint64_t check(bool checked)
 	return answers;
 }
 
+static void transmit(uint16_t port, struct rte_mbuf **m, unsigned n)
+{
+	unsigned done = rte_eth_tx_burst(port, 0, m, (uint16_t)n);
+
+	sent += done;
+	ring_full += n - done;
+	rte_pktmbuf_free_bulk(m + done, n - done);
+}
+
+static void transmit0(struct rte_mbuf **m, unsigned n)
+{
+	transmit(0, m, n);
+}
+static void transmit1(struct rte_mbuf **m, unsigned n)
+{
+	transmit(1, m, n);
+}
+
+/* The cost is that of full bursts: their median leaves out those in which something else ran. */
+static inline __attribute__((always_inline)) int work(enum method method, bool checked)
+{
+	struct rte_mbuf *m[STREAM_BURST];
+
+	while (!__atomic_load_n(&ending, __ATOMIC_RELAXED)) {
+		for (uint16_t port = 0; port < 2; port++) {
+			uint64_t t0 = rt_tsc_read();
+			unsigned n = rte_eth_rx_burst(port, 0, m, STREAM_BURST);
+
+			if (!n)
+				continue;
+			run4(m, n, method, checked);
+			flush(&outs[0]);
+			received += n;
+			if (n == STREAM_BURST)
+				bursts[RTE_MIN((rt_tsc_read() - t0) / (STREAM_BURST / 4),
+					       BURST_TICKS - 1)]++;
+		}
+	}
+	return 0;
+}
+
+static double median_ticks(void)
+{
+	uint64_t all = 0, below = 0;
+	unsigned i;
+
+	for (i = 0; i < BURST_TICKS; i++)
+		all += bursts[i];
+	for (i = 0; i < BURST_TICKS - 1 && 2 * (below + bursts[i]) < all; i++)
+		below += bursts[i];
+	return i / 4.0;
+}
+
+static int work_lpm_plain(void *unused)
+{
+	return work(LPM, false);
+}
+static int work_lpm_checked(void *unused)
+{
+	return work(LPM, true);
+}
+static int work_fib_plain(void *unused)
+{
+	return work(FIB, false);
+}
+static int work_fib_checked(void *unused)
+{
+	return work(FIB, true);
+}
+
+static void start_port(uint16_t port, struct rte_mempool *pool)
+{
+	struct rte_eth_conf conf = { 0 };
+
+	need(!rte_eth_dev_configure(port, 1, 1, &conf), "a port is not configured");
+	need(!rte_eth_rx_queue_setup(port, 0, 1024, SOCKET_ID_ANY, NULL, pool), "no receive queue");
+	need(!rte_eth_tx_queue_setup(port, 0, 1024, SOCKET_ID_ANY, NULL), "no transmit queue");
+	need(!rte_eth_dev_start(port), "a port does not start");
+}
+
+static void on_signal(int sig)
+{
+	__atomic_store_n(&ending, true, __ATOMIC_RELAXED);
+}
+
+/* Frames between two ports. The addresses are those that testpmd's flowgen sends to and holdoff
+ * gets from bench/forward_memif.sh. */
+static int between_ports(struct rte_mempool *pool, bool lookup_lpm, bool checked, double seconds)
+{
+	struct rte_lpm_config lpm_conf = { .max_rules = 256, .number_tbl8s = 256 };
+	struct rte_fib_conf fib_conf = {
+		.type = RTE_FIB_DIR24_8,
+		.max_routes = 1000,
+		.dir24_8 = { .nh_sz = RTE_FIB_DIR24_8_2B, .num_tbl8 = 256 },
+	};
+	unsigned worker = rte_get_next_lcore(-1, 1, 0);
+	int (*job)(void *);
+
+	need(rte_eth_dev_count_avail() == 2 && worker < RTE_MAX_LCORE,
+	     "not two ports and two logical cores");
+	with_ports = true;
+	outs[0].send = transmit0;
+	outs[1].send = transmit1;
+	for (uint16_t port = 0; port < 2; port++) {
+		hops[1 + port] = (struct hop){
+			.eth = { 2, 0, 0, 0, 2, (uint8_t)port, 0, 1, 2, 3, 4, 1, 8, 0 },
+			.port = port,
+		};
+		start_port(port, pool);
+	}
+	lpm = rte_lpm_create("lpm", 0, &lpm_conf);
+	fib = rte_fib_create("fib", 0, &fib_conf);
+	need(lpm && fib, "no table");
+	for (uint32_t i = 0; i < 16; i++) {
+		uint32_t addr = RTE_IPV4(10, 253, 0, 0) + i * 64;
+
+		need(!rte_lpm_add(lpm, addr, 26, 1 + i % 2) &&
+			     !rte_fib_add(fib, addr, 26, 1 + i % 2),
+		     "a route");
+	}
+	if (rte_fib_select_lookup(fib, RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512))
+		rte_fib_select_lookup(fib, RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO);
+	if (lookup_lpm)
+		job = checked ? work_lpm_checked : work_lpm_plain;
+	else
+		job = checked ? work_fib_checked : work_fib_plain;
+	need(!rte_eal_remote_launch(job, NULL, worker), "no worker");
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	for (double end = stream_now() + seconds;
+	     !__atomic_load_n(&ending, __ATOMIC_RELAXED) && stream_now() < end;)
+		rte_delay_us_sleep(10000);
+	__atomic_store_n(&ending, true, __ATOMIC_RELAXED);
+	rte_eal_wait_lcore(worker);
+	printf("{\"received\": %llu, \"sent\": %llu, \"dropped\": %llu, \"ring_full\": %llu, "
+	       "\"cycles\": %.2f}\n",
+	       (unsigned long long)received, (unsigned long long)sent, (unsigned long long)dropped,
+	       (unsigned long long)ring_full, median_ticks());
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct rte_mempool *pool;
-	uint32_t routes;
+	const char *how;
+	uint32_t routes, cached = 0;
 	double seconds;
 
 	if (argc < 5) {
 		fprintf(stderr, "usage: peer_l3fwd 4|6 lpm|fib ROUTES SECONDS "
+				"[EAL options]\n"
+				"       peer_l3fwd ports lpm|fib plain|checked SECONDS "
 				"[EAL options]\n");
 		return 1;
 	}
-	v6 = argv[1][0] == '6';
+	how = argv[1];
+	/* Buffers that go round never come back to the pool. */
+	if (!strcmp(how, "ports"))
+		cached = 256;
+	v6 = how[0] == '6';
 	routes = (uint32_t)atoi(argv[3]);
 	seconds = atof(argv[4]);
 	argv[4] = argv[0];
 	need(rte_eal_init(argc - 4, argv + 4) >= 0, "DPDK does not start");
-	pool = rte_pktmbuf_pool_create("pool", STREAM_CIRCLE + 4096, 0, 0,
+	pool = rte_pktmbuf_pool_create("pool", STREAM_CIRCLE + 4096, cached, 0,
 				       RTE_MBUF_DEFAULT_BUF_SIZE, 0);
 	need(pool, "no pool of buffers");
+	if (!strcmp(how, "ports"))
+		return between_ports(pool, argv[2][0] == 'l', argv[3][0] == 'c', seconds);
 	for (uint32_t i = 0; i < STREAM_CIRCLE; i++) {
 		circle[i] = rte_pktmbuf_alloc(pool);
 		need(circle[i], "no buffer");
