@@ -150,15 +150,17 @@ one() {
 		[ "$(blocks)" -ge $((first + SECONDS_EACH)) ] && break
 		sleep 0.1
 	done
+	# testpmd has said all that it is asked, and takes seconds to end.
+	[ "$1" = mac ] && pkill -KILL -P "$router"
 	kill "$router"
 	wait "$router"
-	# testpmd's server may die of a segmentation fault when its client leaves; it has been counted.
-	kill "$generator"
+	pkill -KILL -P "$generator"
 	wait "$generator"
 	rate=$(sink_median "$first") cycles=$(cost "$1")
 	if [ "${rate%%.*}" -gt 0 ] && [ -n "$cycles" ]; then
 		bench_record "$1.$2" "$rate"
 		bench_record "$1.$2.cost" "$cycles"
+		echo "  $1, copies: $2: $rate pps, cost $cycles"
 	else
 		echo "$1, copies: $2: no rate ($rate) or no cost ($cycles)"
 		tail -n 3 "$bench_tmp/router"
