@@ -29,14 +29,14 @@ ok "an MTU step is said, or fragmented over"
 # follow double: then an empty second says nothing about the router.
 stream() {
 	local n waited
-	waited=$(waited_ms "$router")
+	waits "$router" >"$tmp/waits"
 	in_ns A iperf3 -J -i 1 -t "$1" -c "${@:2}" >"$tmp/iperf" 2>&1
-	waited=$(($(waited_ms "$router") - waited))
+	waited=$(waited_ms "$tmp/waits" "$router")
 	n=$(jq '[.intervals[]?.sum.bytes] | length' "$tmp/iperf")
 	if [ "${n:-0}" -ge "$1" ] && jq -e '[.intervals[].sum.bytes] | min > 0' "$tmp/iperf" >/dev/null; then
 		ok "TCP to ${*:2}: $(jq '.end.sum_received.bits_per_second / 1e6 | floor' "$tmp/iperf") Mbit/s in $1 s, least second $(jq '[.intervals[].sum.bits_per_second] | min / 1e6 | floor' "$tmp/iperf") Mbit/s"
 	elif [ "$waited" -ge 200 ] && jq -e '.end.sum_received.bytes > 0' "$tmp/iperf" >/dev/null; then
-		echo "skipped: TCP to ${*:2}: the router and the kernel had no CPU for $waited ms"
+		echo "skipped: TCP to ${*:2}: the router or the kernel had no CPU for $waited ms"
 	else
 		fail "TCP to ${*:2}: $(jq -c '.error, [.intervals[]?.sum.bytes]' "$tmp/iperf")"
 	fi

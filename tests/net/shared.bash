@@ -97,16 +97,31 @@ cpu_ms() { cat "/proc/$(process_of "$1")"/task/*/schedstat 2>/dev/null | awk '{ 
 # has_run PID MS: its threads have run for as long, in all.
 has_run() { [ "$(cpu_ms "$1")" -ge "$2" ]; }
 
-# waited_ms PID...: for how long the threads of these processes, and the kernel's that take frames from
-# links when there are many, were ready to run and had no CPU; in milliseconds, and with what a
-# hypervisor took from the CPUs. What was lost meanwhile was lost for want of a CPU.
-waited_ms() {
-	local pid
+# waits PID...: of each thread of these processes, and of the kernel's that take frames from links when
+# there are many: its number, and for how many ns it was ready to run and had no CPU so far. "steal":
+# what a hypervisor has taken from a CPU, in the mean.
+waits() {
+	local pid task ns
 	{
-		for pid in "$@"; do cat "/proc/$(process_of "$pid")"/task/*/schedstat; done
-		for pid in $(pgrep '^ksoftirqd/'); do cat "/proc/$pid/schedstat"; done
-		awk -v hz="$(getconf CLK_TCK)" '/^cpu / { print 0, $9 / hz * 1e9 }' /proc/stat
-	} 2>/dev/null | awk '{ n += $2 } END { print int(n / 1e6) }'
+		for pid in $(for pid in "$@"; do process_of "$pid"; done) $(pgrep '^ksoftirqd/'); do
+			for task in /proc/"$pid"/task/*; do
+				read -r _ ns _ <"$task/schedstat" && echo "${task##*/} $ns"
+			done
+		done
+		awk -v hz="$(getconf CLK_TCK)" '/^cpu / { steal = $9 / hz * 1e9 } /^cpu[0-9]/ { cpus++ }
+			END { printf "steal %.0f\n", steal / cpus }' /proc/stat
+	} 2>/dev/null
+}
+
+# waited_ms BEFORE PID...: what the one that waited longest has waited since waits wrote the file BEFORE,
+# and the steal, in milliseconds. (Not the sum: many threads wait a little all the time.) What was lost
+# meanwhile was lost for want of a CPU.
+waited_ms() {
+	waits "${@:2}" | awk 'NR == FNR { was[$1] = $2; next }
+		{ ns = $2 - was[$1] }
+		$1 == "steal" { steal = ns; next }
+		ns > most { most = ns }
+		END { printf "%.0f\n", (most + steal) / 1e6 }' "$1" -
 }
 
 # pings NAMESPACE TO N FILE OPTIONS...: echo requests until there are N answers, for a minute at most;

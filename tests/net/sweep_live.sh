@@ -122,7 +122,7 @@ if suspend 0,1000 --time 10ms --rounds 1 -j >"$work/napi.json" 2>"$work/err"; th
 		>/dev/null 2>&1 &
 	sweep=$!
 	# They are set in this order: when the second one is there, the first one is too.
-	check "it has begun" until_true 10 flush_timeout_is 30000
+	check "it has begun" until_true 60 flush_timeout_is 30000
 	kill -9 $sweep
 	wait $sweep 2>/dev/null
 	check "after kill -9 each NAPI's is put back" in_a sh -c "'$HOLDOFF' restore | grep 'irq-suspend-timeout 70000 -> 0'"
