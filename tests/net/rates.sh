@@ -12,7 +12,9 @@
 # that the port was full, or when the kernel says (schedstat: the time that the sender was ready to
 # run and did not; steal: the time that a hypervisor took) that others had the CPU for longer than the time that is missing at the end; then
 # it is skipped. It never passes for another reason than its rate. As root the senders go before
-# others (nice), so that a busy machine shows as many rates as it can.
+# others (nice), so that a busy machine shows as many rates as it can. No counter tells when a
+# neighbour on the same core halves its speed: "half of what the port can take" may then be more than
+# all of it, so that one fails only when it is missed three times, each with its own maximum.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 holdoff=$(realpath "${HOLDOFF:-build/holdoff}")
@@ -83,7 +85,7 @@ hold() {
 		fi
 		run "$name" "${@:3}" --rate "${pps}pps" -d 5s || break
 		says=$(verdict "$name" "$pps")
-		[[ $says == disturbed* ]] || break
+		[[ $says == disturbed* || ($says == FAILED* && $2 == half) ]] || break
 		echo "$name: $says"
 	done
 	echo "$says" >"$tmp/$name.verdict"
