@@ -2,7 +2,6 @@
 #include "cmd/gen_tune.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,28 +60,12 @@ static int make_command(const struct gen_tune_config *c, char buf[COMMAND_MAX], 
 					   "run again");
 }
 
-/* "tx 1024, tx-usecs 10". */
-static void name_of(const struct ms_tune_live *s, unsigned cell, char *buf, size_t bytes)
-{
-	size_t at = 0;
-
-	buf[0] = '\0';
-	for (unsigned k = 0; k < s->knobs && at < bytes; k++) {
-		unsigned value = s->cell[cell].at[k];
-
-		if (value != s->knob[k].now)
-			at += (size_t)snprintf(buf + at, bytes - at, "%s%s %" PRIu64,
-					       at ? ", " : "", s->knob[k].name,
-					       s->knob[k].value[value]);
-	}
-}
-
 static void progress(void *ctx, const struct ms_tune_live *s, unsigned cell, double score)
 {
 	const struct gen_tune *t = ctx;
 	char name[256];
 
-	name_of(s, cell, name, sizeof(name));
+	ms_tune_live_name(s, cell, name, sizeof(name));
 	fprintf(stderr, "tuning %s, run %u: %s: %.5g frames/s\n", t->ifname, s->runs,
 		*name ? name : "as it is", score);
 }
@@ -93,7 +76,7 @@ static void sentence(const struct gen_tune *t, char *buf, size_t bytes)
 	const struct ms_tune_live *s = &t->search;
 	char name[256];
 
-	name_of(s, s->best, name, sizeof(name));
+	ms_tune_live_name(s, s->best, name, sizeof(name));
 	if (t->set)
 		snprintf(buf, bytes, "%s set to %s for the run: %.4g frames/s instead of %.4g",
 			 t->ifname, name, s->after.mean, s->before.mean);

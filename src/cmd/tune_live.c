@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* holdoff tune IFACE: the best settings of a live interface, and everything put back. */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,29 +27,12 @@ struct run {
 	char command[COMMANDS][128];
 };
 
-/* "rx 512, rx-usecs 10": what the cell has otherwise than before; "" if nothing. */
-static const char *name_of(const struct ms_tune_live *t, unsigned cell, char *buf, size_t bytes)
-{
-	size_t at = 0;
-
-	buf[0] = 0;
-	for (unsigned k = 0; k < t->knobs && at < bytes; k++) {
-		unsigned value = t->cell[cell].at[k];
-
-		if (value != t->knob[k].now)
-			at += (size_t)snprintf(buf + at, bytes - at, "%s%s %" PRIu64,
-					       at ? ", " : "", t->knob[k].name,
-					       t->knob[k].value[value]);
-	}
-	return buf;
-}
-
 static void progress(void *ctx, const struct ms_tune_live *t, unsigned cell, double score)
 {
 	char name[256];
 
 	(void)ctx;
-	name_of(t, cell, name, sizeof(name));
+	ms_tune_live_name(t, cell, name, sizeof(name));
 	fprintf(stderr, "run %2u: %s: %.5g\n", t->runs, *name ? name : "as it is", score);
 }
 

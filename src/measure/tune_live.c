@@ -2,6 +2,7 @@
 #include "measure/tune_live.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -227,6 +228,22 @@ static unsigned cell_of(struct ms_tune_live *t, const unsigned char *at)
 	memcpy(t->cell[i].at, at, sizeof(t->cell[i].at));
 	t->cell[i].score = (struct ms_mean){ 0 };
 	return t->cells++;
+}
+
+const char *ms_tune_live_name(const struct ms_tune_live *t, unsigned cell, char *buf, size_t bytes)
+{
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (unsigned k = 0; k < t->knobs && at < bytes; k++) {
+		unsigned value = t->cell[cell].at[k];
+
+		if (value != t->knob[k].now)
+			at += (size_t)snprintf(buf + at, bytes - at, "%s%s %" PRIu64,
+					       at ? ", " : "", t->knob[k].name,
+					       t->knob[k].value[value]);
+	}
+	return buf;
 }
 
 int ms_tune_live_set(struct ms_tune_live *t, unsigned cell, struct ho_err *err)

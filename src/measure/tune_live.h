@@ -82,6 +82,10 @@ int ms_tune_live(struct ms_tune_live *t, struct ho_err *err);
 /* Sets the cell's settings. */
 int ms_tune_live_set(struct ms_tune_live *t, unsigned cell, struct ho_err *err);
 
+/* "rx 512, rx-usecs 10": what the cell has otherwise than before; "" if nothing. Cut off to `bytes`. */
+const char *ms_tune_live_name(const struct ms_tune_live *t, unsigned cell, char *buf,
+			      size_t bytes);
+
 /* What a measurement is worth; larger is better. NAN if it was not measured. */
 double ms_tune_live_score(const struct ms_tune_live *t, const struct ms_live_result *r);
 

@@ -82,7 +82,13 @@ done
 ip -n q link set lo up
 ip -n q addr add 10.30.0.1/32 dev lo
 ip -n q addr add fd30::1/128 dev lo
-pings() { ip netns exec p ping -n -q -i 0.05 -c "$2" -W 3 "$1" >/tmp/ping 2>&1; }
+# pings TO N: each of the first N requests is answered. It goes on until there is one answer more, so that
+# none of these can still be under way; ten seconds at most.
+pings() {
+	ip netns exec p ping -n -i 0.05 -c $(($2 + 1)) -w 10 "$1" >/tmp/ping 2>&1
+	[ "$(sed -n 's/.*bytes from.*icmp_seq=\([0-9]*\).*/\1/p' /tmp/ping | sort -un |
+		awk -v n="$2" '$1 <= n' | wc -l)" = "$2" ]
+}
 says() { ip netns exec p ping -n -c 1 -W 2 "$1" 2>&1 | grep -qi "$2"; }
 holdoff forward xdp:nic --buffers 8192 -j >/tmp/forward 2>/tmp/forward.err &
 router=$!
@@ -92,8 +98,8 @@ check "VLAN to VLAN, IPv4" until_true 5 pings 10.20.0.2 1
 check "VLAN to VLAN, IPv6" until_true 5 pings fd20::2 1
 check "no packet of IPv4 is lost" pings 10.20.0.2 20
 check "no packet of IPv6 is lost" pings fd20::2 20
-check "no route yet" says 10.30.0.1 "unreachable"
-check "no route yet, IPv6" says fd30::1 "no route"
+check "no route yet" until_true 20 says 10.30.0.1 "unreachable"
+check "no route yet, IPv6" until_true 20 says fd30::1 "no route"
 ip route add 10.30.0.0/24 via 10.20.0.2
 ip -6 route add fd30::/64 via fd20::2
 check "an added route is followed" until_true 5 pings 10.30.0.1 3
