@@ -150,6 +150,22 @@ static void bql_keeps_what_the_wire_needs(void **state)
 	assert_true(p50 - BUFFER_NS < 6 * 10240);
 }
 
+/* A full ring on a slow wire takes 275 ms to send: longer than a stop waits for a ring of which
+ * nothing leaves. Frames that still leave are waited for. */
+static void a_slow_wire_is_waited_for(void **state)
+{
+	struct lab_scenario *s = load("ixgbe-txring");
+	static struct lab_result r;
+
+	set(s, "tx", "4096");
+	set(s, "wires.cable.rate", "10mbps");
+	set(s, "warmup", "20ms");
+	set(s, "duration", "5ms");
+	run(s, &r);
+	assert_in_range(r.workload[0].packets, 60, 75); /* whole write-backs of 74.4 frames */
+	lab_scenario_free(s);
+}
+
 /* --- two hosts -------------------------------------------------------------------------------- */
 
 static void every_frame_arrives_in_order(void **state)
@@ -394,6 +410,7 @@ int main(void)
 		cmocka_unit_test(a_link_comes_back),
 		cmocka_unit_test(faults_need_their_times),
 		cmocka_unit_test(impossible_faults_are_refused),
+		cmocka_unit_test(a_slow_wire_is_waited_for),
 		cmocka_unit_test(bql_keeps_what_the_wire_needs),
 #ifndef LAB_RUNS_SHORT
 		cmocka_unit_test(a_full_ring_drains),
