@@ -45,6 +45,11 @@ int lx_caps_require(const char *what, lx_capset need, struct ho_err *err)
 
 	if (!missing)
 		return 0;
+	/* setcap replaces what the file had: it is to keep what else the command needed. */
+	for (unsigned cap = 0; geteuid() != 0 && cap <= CAP_LAST_CAP; cap++) {
+		if (capng_have_capability(CAPNG_PERMITTED, cap))
+			need |= LX_CAP(cap);
+	}
 	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	self[n > 0 ? n : 0] = '\0';
 	return ho_err_set(err, -EPERM,

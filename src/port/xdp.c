@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/log.h"
@@ -21,6 +22,9 @@
 #define RING_MAX     32768
 /* Ethernet header and one VLAN tag, which the MTU does not count. */
 #define LINK_BYTES 18
+
+/* For loading and attaching an XDP program. */
+#define CAPS_PROGRAM (LX_CAP(CAP_NET_ADMIN) | LX_CAP(CAP_BPF))
 
 static const struct {
 	const char *says;
@@ -40,12 +44,27 @@ static int check_ring(const char *name, uint64_t size, struct ho_err *err)
 	return 0;
 }
 
-static int require_caps(const struct xdp_port *port, struct ho_err *err)
+/* May the arena be pinned as it is? What others of the user's have pinned is not known. */
+static bool may_pin(const struct pk_arena *arena)
 {
-	lx_capset need = LX_CAP(CAP_NET_RAW);
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_max == RLIM_INFINITY ||
+	       arena->size_bytes <= limit.rlim_max;
+}
+
+static int require_caps(const struct xdp_port *port, lx_capset also, struct ho_err *err)
+{
+	lx_capset need = LX_CAP(CAP_NET_RAW) | also;
 
 	if (port->rx || port->live)
-		need |= LX_CAP(CAP_NET_ADMIN) | LX_CAP(CAP_BPF);
+		need |= CAPS_PROGRAM;
+	/* Without it the verifier wants no pointers compared or subtracted: so do the programs for
+	 * live frames, of a filter and of a router's host. */
+	if (port->live || (port->rx && (port->filter || port->opts.keep == XDP_KEEP_HOST)))
+		need |= LX_CAP(CAP_PERFMON);
+	if ((port->rx || !port->live) && !may_pin(port->base.arena))
+		need |= LX_CAP(CAP_IPC_LOCK);
 	return lx_caps_require(port->rx ? "receiving by AF_XDP" : "sending by AF_XDP", need, err);
 }
 
@@ -139,6 +158,9 @@ static const char *cannot(const struct xdp_port *port, enum xdp_mode mode, uint3
 		if (!port->base.arena->huge)
 			return "zero-copy needs packet buffers on huge pages ('sysctl "
 			       "vm.nr_hugepages=N' provides them)";
+		/* Drivers want a program there, even to send only. */
+		if (lx_caps_missing(CAPS_PROGRAM))
+			return "zero-copy needs cap_net_admin and cap_bpf, too";
 	}
 	if (!port->rx)
 		return NULL;
@@ -186,7 +208,8 @@ static int choose_mode(struct xdp_port *port, struct ho_err *err)
 				ho_note("%s: %s", name, modes[mode].says);
 			return 0;
 		}
-		if (hopeless || rc == -EBUSY || rc == -EPERM || rc == -ENODEV || mode == to)
+		if (hopeless || rc == -EBUSY || rc == -EPERM || rc == -ENODEV || rc == -ENOBUFS ||
+		    mode == to)
 			return ho_err_set(err, rc, "%s", tried.text);
 		ho_note("%s: no %s: %s", name, modes[mode].says, tried.text);
 	}
@@ -356,13 +379,6 @@ static int xdp_open(const char *target, const void *opts_void, const struct port
 	port->base.max_frame = iface.mtu + LINK_BYTES;
 	if (port->live)
 		port->base.max_frame = HO_MIN(port->base.max_frame, xdp_live_max_frame());
-	rc = require_caps(port, err);
-	if (rc == 0 && !iface.up)
-		rc = ho_err_set(err, -ENETDOWN, "it is down; 'ip link set dev %s up'", target);
-	if (rc == 0)
-		rc = choose_sg(port, err);
-	if (rc < 0)
-		goto fail;
 	port->filter = join_filters(config->filter, opts.filter);
 	if (!port->filter) {
 		rc = ho_err_set(err, -ENOMEM, "out of memory");
@@ -372,9 +388,20 @@ static int xdp_open(const char *target, const void *opts_void, const struct port
 		free(port->filter);
 		port->filter = NULL;
 	}
+	rc = require_caps(port, 0, err);
+	if (rc == 0 && !iface.up)
+		rc = ho_err_set(err, -ENETDOWN, "it is down; 'ip link set dev %s up'", target);
+	if (rc == 0)
+		rc = choose_sg(port, err);
+	if (rc < 0)
+		goto fail;
+	xdp_quiet_libbpf();
 	rc = make_queues(port, config, err);
 	if (rc == 0)
 		rc = choose_mode(port, err);
+	/* Verifiers differ in what they want it for. */
+	if ((rc == -EACCES || rc == -EPERM) && lx_caps_missing(LX_CAP(CAP_PERFMON)))
+		rc = require_caps(port, LX_CAP(CAP_PERFMON), err);
 	if (rc == 0)
 		rc = finish_queues(port, err);
 	if (rc < 0)

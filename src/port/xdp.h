@@ -196,6 +196,9 @@ uint64_t xdp_take_back_tx(struct xdp_txq *q);
 
 /* --- xdp_prog.c --------------------------------------------------------------------------- */
 
+/* What libbpf has to say is for the verbose only; errors come in a sentence. */
+void xdp_quiet_libbpf(void);
+
 /* Loads the program and, if filter is not NULL, that too. mode: XDP_MODE_GENERIC or another. */
 int xdp_prog_load(const struct xdp_port *port, const char *filter, struct xdp_prog **out,
 		  struct ho_err *err);

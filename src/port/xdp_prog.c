@@ -119,6 +119,11 @@ static int load_filter(struct xdp_prog *prog, const char *expression, bool frags
 	return rc;
 }
 
+void xdp_quiet_libbpf(void)
+{
+	libbpf_set_print(on_libbpf);
+}
+
 int xdp_prog_load(const struct xdp_port *port, const char *filter, struct xdp_prog **out,
 		  struct ho_err *err)
 {
@@ -131,7 +136,6 @@ int xdp_prog_load(const struct xdp_port *port, const char *filter, struct xdp_pr
 		free(prog);
 		return ho_err_set(err, -ENOMEM, "out of memory for the XDP program");
 	}
-	libbpf_set_print(on_libbpf);
 	prog->link_fd = -1;
 	prog->filter_fd = -1;
 	prog->cpus = (unsigned)cpus;

@@ -218,6 +218,42 @@ for what in "gen packet:ia:cap_net_raw" "recv packet:ia:cap_net_raw" "recv xdp:i
 		{ echo "FAILED: no setcap line: $(cat "$tmp/err")"; failed=$((failed + 1)); }
 done
 
+# Who does what the message says may do what was asked for: at once, as long as the command does not
+# need two kinds of ports, of which the first one complains first.
+advice=0
+# advised COMPLAINTS ARGS...
+advised() {
+	local complaints=$1 n got=1 line
+	shift
+	setcap -r "$tmp/holdoff" 2>/dev/null
+	for n in $(seq 0 "$complaints"); do
+		(ulimit -l 8192 && exec timeout -k 5 100 ip netns exec "$A" setpriv --reuid=65534 \
+			--clear-groups "$tmp/holdoff" "$@" -Q) >"$tmp/out" 2>"$tmp/err"
+		got=$?
+		line=$(sed -n "s/.*'\(setcap cap_[a-z_,]*+ep\) .*/\1/p" "$tmp/err")
+		[ $got = 2 ] && [ -n "$line" ] || break
+		$line "$tmp/holdoff" || break
+	done
+	[ $got = 0 ] && [ "$n" = "$complaints" ] && advice=$((advice + 1)) && return
+	echo "FAILED: '$*' after $n lines of setcap, the last one '$line': $(cat "$tmp/err")"
+	failed=$((failed + 1))
+}
+ip netns exec "$A" ethtool -K ib gro on
+if setcap cap_net_raw+ep "$tmp/holdoff" 2>/dev/null && (ulimit -l 8192); then
+	advised 1 recv packet:ia -d 10ms
+	advised 1 recv xdp:ia -d 10ms
+	advised 1 recv xdp:ia -d 10ms --buffers 2000
+	advised 1 recv xdp:ia -d 10ms --filter 'udp port 9'
+	advised 1 recv "xdp:ia,filter=udp port 9" -d 10ms
+	advised 1 gen xdp:ia -c 1
+	advised 1 gen xdp:ia,tx=live -c 1
+	advised 1 gen tap:iu -c 1
+	advised 2 patch tap:iu xdp:ia -d 10ms
+	advised 2 patch packet:ib tap:iu -d 10ms
+	advised 2 forward xdp:ia -d 10ms
+fi
+[ $advice -gt 0 ] || echo "not tried: what the setcap lines say, because this machine takes none"
+
 # What is not needed after start is given up, by each thread: the one that reads memif's socket too.
 "$holdoff" recv "memif:$tmp/socket" --wait 200s -j >/dev/null 2>&1 &
 owner=$!
