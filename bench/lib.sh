@@ -122,6 +122,22 @@ bench_testpmd() {
 			}'
 }
 
+# bench_profile NAME CPU SECONDS: where that CPU's time goes, kernel and all, by a profile on the CPU
+# clock; bench_profiles prints all of them.
+bench_profile() {
+	perf record -q -C "$2" -e cpu-clock -o "$bench_tmp/perf.$2" -- sleep "$3" >/dev/null 2>&1 &&
+		perf report -i "$bench_tmp/perf.$2" --stdio --no-children -s comm,symbol 2>/dev/null |
+		grep -v '^#' | grep . | head -n 12 >"$bench_tmp/profile.$1, CPU $2"
+	rm -f "$bench_tmp/perf.$2"
+}
+bench_profiles() {
+	local p
+	for p in "$bench_tmp"/profile.*; do
+		[ -e "$p" ] && { echo "-- ${p##*profile.}"; cat "$p"; }
+	done
+	return 0
+}
+
 # bench_dpdk_peer PC NAME [DRIVER...]: builds bench/NAME.c over a DPDK into $bench_tmp/NAME, and says
 # which DPDK it is. PC: "system", or a folder with the pkg-config file of an installed or uninstalled
 # build. DRIVER: net_memif and the like.

@@ -4,8 +4,8 @@
  * (Documentation/networking/tuntap.rst).
  *
  *      kernel's stack              us
- *   NAME  transmit  ----------->  rxq     read: one frame a call
- *   NAME  receive   <-----------  txq     write: one frame a call
+ *   NAME  transmit  ----------->  rxq     read: one frame each
+ *   NAME  receive   <-----------  txq     write: one frame each
  *
  * The interface is made if it is not there and goes when the port closes (persist=yes: stays). One
  * that was there keeps its settings: what is changed is put back. The file descriptor of a queue
@@ -25,8 +25,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "linux/caps.h"
 #include "port/kinds.h"
 #include "port/tap_port.h"
@@ -52,7 +54,9 @@ static struct rt_event *tap_rx_event(struct port_rxq *base)
 /* The descriptor is readable while a frame waits: there is nothing to arm. */
 static bool tap_arm(struct port_rxq *base)
 {
-	return ((struct tap_rxq *)base)->ended;
+	const struct tap_rxq *q = (const struct tap_rxq *)base;
+
+	return q->ended || tap_rx_waits(q);
 }
 
 static void tap_disarm(struct port_rxq *base)
@@ -61,7 +65,9 @@ static void tap_disarm(struct port_rxq *base)
 
 static bool tap_rx_ended(struct port_rxq *base)
 {
-	return ((struct tap_rxq *)base)->ended;
+	const struct tap_rxq *q = (const struct tap_rxq *)base;
+
+	return q->ended && !tap_rx_waits(q);
 }
 
 static int tap_late_error(struct port *base, struct ho_err *err)
@@ -199,6 +205,7 @@ static void tap_stop(struct port *base)
 		uint8_t junk[64];
 		unsigned most = 100000; /* the kernel may go on filling it */
 
+		tap_rx_discard(q);
 		/* A short read takes the whole frame. */
 		while (q->base.cache && most-- && read(q->fd, junk, sizeof(junk)) > 0)
 			port_drop(&q->base.ctr, PORT_DROP_RX_CLOSED, 1);
@@ -227,6 +234,8 @@ static void tap_close(struct port *base)
 		if (q->n_buf)
 			pk_free(q->base.cache, q->buf, q->n_buf);
 		rt_event_destroy(base->rt, q->event);
+		lx_uring_close(q->uring);
+		lx_uring_close(txq_of(base, i)->uring);
 		free(q->tail);
 		/* The last descriptor takes the interface with it, unless it is persistent. */
 		if (q->fd >= 0)
@@ -391,6 +400,29 @@ static int look_before(struct tap_port *port, const struct port_config *config, 
 	return 0;
 }
 
+/*
+ * io_uring for the queues, if it is to be had: not where it is forbidden (containers, the sysctl
+ * kernel.io_uring_disabled), nor on a kernel whose taps do not know reads that must not wait.
+ */
+static void open_urings(struct tap_port *port)
+{
+	struct tap_rxq *first = rxq_of(&port->base, 0);
+	struct ho_err err = { 0 };
+	struct iovec iov = { &(uint8_t[1]){ 0 }, 1 };
+	int rc = 0;
+
+	if (preadv2(first->fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP)
+		rc = ho_err_set(&err, -EOPNOTSUPP, "an old kernel");
+	for (unsigned i = 0; rc == 0 && i < port->base.n_rxq; i++) {
+		rc = lx_uring_open(PK_BURST, &rxq_of(&port->base, i)->uring, &err);
+		if (rc == 0)
+			rc = lx_uring_open(PK_BURST, &txq_of(&port->base, i)->uring, &err);
+	}
+	if (rc < 0)
+		ho_note("tap:%s: each frame takes a system call: no io_uring (%s)", port->name,
+			err.text);
+}
+
 static int open_port(struct tap_port *port, const struct port_config *config, struct ho_err *err)
 {
 	uint8_t mac[6];
@@ -417,11 +449,14 @@ static int open_port(struct tap_port *port, const struct port_config *config, st
 		struct tap_rxq *q = rxq_of(&port->base, i);
 
 		q->header = port->opts.offload ? PORT_VNET_BYTES : 0;
-		q->tail = malloc((size_t)PK_FRAME_MAX_SLOTS * port->base.arena->stride_bytes);
+		/* Hardly ever touched but for the first. */
+		q->tail = malloc((size_t)PK_BURST * TAP_TAIL_BYTES);
 		if (!q->tail)
 			return ho_err_set(err, -ENOMEM, "out of memory");
 		rc = rt_event_from_fd(port->base.rt, q->fd, &q->event, err);
 	}
+	if (rc == 0 && port->opts.uring)
+		open_urings(port);
 	return rc;
 }
 
@@ -473,10 +508,13 @@ static const struct port_opt tap_options[] = {
 	  .offset = offsetof(struct tap_opts, offload) },
 	{ "persist", PORT_OPT_BOOL, .help = "leave the interface there at the end (no)",
 	  .offset = offsetof(struct tap_opts, persist) },
+	{ "uring", PORT_OPT_BOOL,
+	  .help = "several frames a system call, by io_uring if the kernel lets us (yes)",
+	  .offset = offsetof(struct tap_opts, uring) },
 	{ 0 },
 };
 
-static const struct tap_opts tap_defaults = { .up = true, .offload = true };
+static const struct tap_opts tap_defaults = { .up = true, .offload = true, .uring = true };
 
 const struct port_kind port_kind_tap = {
 	.name = "tap",

@@ -51,10 +51,10 @@ sum() {
 	echo $total
 }
 
-# balanced N WHAT: N offered in tx.out = received in rx.out + drops. What the interface could not give
-# to a full tap is told to the sender too (tx_kernel), and is counted here as the sender's.
+# balanced N WHAT [WORD]: N offered in tx.out = received in rx.out + drops, but for the receiver's
+# WORD, which the sender counts as well.
 balanced() {
-	local drops=$(($(sum "$tmp/tx.out") + $(sum "$tmp/rx.out" rx_socket)))
+	local drops=$(($(sum "$tmp/tx.out") + $(sum "$tmp/rx.out" "${3:-}")))
 	[ "$(value accepted "$tmp/tx.out")" = "$1" ] || fail "$2: not all of $1 accepted"
 	[ $(($(value frames "$tmp/rx.out") + drops)) = "$1" ] ||
 		fail "$2: $1 offered, $(value frames "$tmp/rx.out") received, $drops dropped"
@@ -62,15 +62,18 @@ balanced() {
 	[ "$(value frames "$tmp/rx.out")" -gt $(($1 / 200)) ] || fail "$2: hardly a frame arrived"
 }
 
-# 1. Conservation, from the stack's side to us and back, one queue and three.
+# 1. Conservation, from the stack's side to us and back, one queue and three, these with a system call
+# for each frame.
 for offload in yes no; do
 	for queues in 1 3; do
 		count=$((queues == 1 ? 1000000 : 200000))
-		start $C rx rx tap:t0,offload=$offload count=$count queues=$queues $patient
+		uring=$([ $queues = 1 ] && echo yes || echo no)
+		start $C rx rx tap:t0,offload=$offload,uring=$uring count=$count queues=$queues $patient
 		rx=$pid
 		inC timeout 300 "$peer" tx packet:t0 count=$count >"$tmp/tx.out" 2>&1 || fail "tx"
 		end_rx || fail "rx: exit status $?"
-		balanced $count "to tap, offload=$offload, $queues queues"
+		# What the interface could not give to a full tap is told to the sender too (tx_kernel).
+		balanced $count "to tap, offload=$offload, $queues queues" rx_socket
 	done
 	# The sender makes the interface; it must last until the receiver is there: slowly at first.
 	inC ip tuntap add t0 mode tap
