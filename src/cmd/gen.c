@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/stop_signals.h"
 #include "base/units.h"
@@ -13,6 +14,7 @@
 #include "cmd/gen_run.h"
 #include "cmd/gen_tune.h"
 #include "linux/caps.h"
+#include "port/pcap_in.h"
 #include "traffic/filter.h"
 #include "traffic/search.h"
 
@@ -549,7 +551,7 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 	struct tr_spec *spec = NULL;
 	struct tr_spec_info info;
 	struct gen gen = { 0 };
-	int status;
+	int status, replay_fd = -1;
 
 	o.common.err = err;
 	o.replay.speed = 1;
@@ -570,6 +572,12 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 		goto out;
 	gen.filter = filter;
 	if (o.replay.path) {
+		int rc = pcap_in_reserve(o.replay.path, &replay_fd, err);
+
+		if (rc < 0) {
+			status = cmd_status_of(rc);
+			goto out;
+		}
 		if (o.rate_set)
 			o.replay.speed = 0;
 		gen.replay = &o.replay;
@@ -585,6 +593,8 @@ int cmd_gen(int argc, char **argv, struct ho_err *err)
 	status = gen_main(&gen, &o, err);
 	ms_report_fini(&gen.report);
 out:
+	if (replay_fd >= 0)
+		close(replay_fd);
 	tr_spec_destroy(spec);
 	tr_filter_destroy(filter);
 	return status;

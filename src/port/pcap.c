@@ -31,7 +31,8 @@
 struct pcap_port {
 	struct port base;
 	struct pcap_opts opts;
-	bool told; /* the late error was asked for */
+	char *made; /* a file that was not there before, until the port is started */
+	bool told;  /* the late error was asked for */
 };
 
 static struct pcap_rxq *rxq_of(struct port *port)
@@ -115,10 +116,27 @@ static void pcap_close_port(struct port *base)
 	if (rxq_of(base)->active)
 		pcap_read_close(rxq_of(base));
 	pcap_write_close(txq_of(base));
+	if (port->made)
+		unlink(port->made);
+	free(port->made);
 	port_free(base);
 }
 
+static int pcap_start(struct port *base, struct ho_err *err)
+{
+	struct pcap_port *port = (struct pcap_port *)base;
+	struct pcap_txq *q = txq_of(base);
+	int rc = q->active ? pcap_write_begin(q, err) : 0;
+
+	if (rc == 0) {
+		free(port->made);
+		port->made = NULL;
+	}
+	return rc;
+}
+
 static const struct port_ops pcap_ops = {
+	.start = pcap_start,
 	.rx_event = pcap_rx_event,
 	.arm = pcap_arm,
 	.disarm = pcap_disarm,
@@ -128,21 +146,6 @@ static const struct port_ops pcap_ops = {
 	.stop = pcap_stop,
 	.close = pcap_close_port,
 };
-
-/* flock of a regular file; where the file system has no locks there is none. */
-static int lock_file(int fd, int how, struct ho_err *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	if (flock(fd, how | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-		return 0;
-	return ho_err_set(err, -EBUSY,
-			  how == LOCK_SH ? "is being written by another port or process"
-					 : "is being read or written by another port or process; "
-					   "take another name for the output");
-}
 
 /* Opens FILE to be read; the descriptor or a negative errno. */
 static int open_input(const char *path, struct ho_err *err)
@@ -163,7 +166,7 @@ static int open_input(const char *path, struct ho_err *err)
 		close(fd);
 		return ho_err_set(err, -EISDIR, "is a folder, not a capture file");
 	}
-	rc = lock_file(fd, LOCK_SH, err);
+	rc = pcap_lock(fd, LOCK_SH, err);
 	if (rc < 0) {
 		close(fd);
 		return rc;
@@ -171,7 +174,7 @@ static int open_input(const char *path, struct ho_err *err)
 	return fd;
 }
 
-/* Opens FILE to be written, empty; *made says that it was not there before. */
+/* Opens FILE to be written, as it is; *made says that it was not there before. */
 static int open_output(struct rt *rt, const char *path, bool *made, struct ho_err *err)
 {
 	int fd, rc;
@@ -186,16 +189,15 @@ static int open_output(struct rt *rt, const char *path, bool *made, struct ho_er
 	}
 	fd = pcap_out_open_path(rt, path, O_CREAT | O_EXCL, RT_FOREVER);
 	*made = fd >= 0;
-	/* Not cut before the lock says that nobody reads it. */
+	/* Not cut before the lock says that nobody reads it, and the port is started. */
 	if (fd == -EEXIST)
 		fd = pcap_out_open_path(rt, path, 0, RT_FOREVER);
 	if (fd < 0)
 		return ho_err_set(err, fd, "cannot be written: %s", pcap_out_open_error(fd));
-	rc = lock_file(fd, LOCK_EX, err);
-	/* EINVAL: a pipe or a device has no length. */
-	if (rc == 0 && ftruncate(fd, 0) < 0 && errno != EINVAL)
-		rc = ho_err_set(err, -errno, "cannot be emptied: %s", ho_strerror(errno));
+	rc = pcap_lock(fd, LOCK_EX, err);
 	if (rc < 0) {
+		if (*made)
+			unlink(path);
 		close(fd);
 		return rc;
 	}
@@ -244,6 +246,8 @@ static int open_queues(struct pcap_port *port, const char *path, bool reads, boo
 				pcap_read_close(rxq_of(&port->base));
 			return rc;
 		}
+		/* Without memory for its name a file that is never used stays there. */
+		port->made = made ? strdup(path) : NULL;
 	}
 	return 0;
 }

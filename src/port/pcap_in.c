@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "port/pcap_out.h"
 
 #define IN_BUFFER_BYTES (256u << 10)
 /* How late a stop is noticed while a pipe is silent. */
@@ -127,6 +130,30 @@ int pcap_in_open_path(const char *path)
 	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
 
 	return fd < 0 ? -errno : fd;
+}
+
+int pcap_in_reserve(const char *path, int *fd, struct ho_err *err)
+{
+	struct stat st;
+	int rc;
+
+	*fd = -1;
+	if (!strcmp(path, "-"))
+		return 0;
+	if (stat(path, &st) < 0)
+		return ho_err_set(err, -errno, "%s: %s", path, ho_strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	*fd = pcap_in_open_path(path);
+	if (*fd < 0)
+		return ho_err_set(err, *fd, "%s: %s", path, ho_strerror(*fd));
+	rc = pcap_lock(*fd, LOCK_SH, err);
+	if (rc < 0) {
+		ho_err_prefix(err, "%s", path);
+		close(*fd);
+		*fd = -1;
+	}
+	return rc;
 }
 
 int pcap_in_open(struct pcap_in *in, struct rt *rt, int fd, struct ho_err *err)

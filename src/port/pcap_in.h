@@ -35,6 +35,13 @@ struct pcap_in {
 int pcap_in_open_path(const char *path);
 
 /*
+ * For whoever will open the file later, and maybe several times: keeps it from being overwritten
+ * meanwhile by opening and locking it (*fd, to be closed at the end; -1 where there is nothing to
+ * lock, as for a pipe). A negative errno with a sentence: it cannot be read, or is being written.
+ */
+int pcap_in_reserve(const char *path, int *fd, struct ho_err *err);
+
+/*
  * Takes fd over (closed on failure too) and reads the file's header. -EINVAL when it is not an
  * Ethernet capture, -EINTR when the wait for a silent pipe was ended. rt may be NULL.
  *

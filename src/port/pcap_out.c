@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "port/pcap_out.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +15,56 @@
 
 /* How late a stop is noticed during a wait. */
 #define SLICE_MS ((int)(RT_OS_SIGNAL_SLICE_NS / 1000000))
+
+#define MAGIC_NANO        0xa1b23c4du
+#define MAGIC_MICRO       0xa1b2c3d4u
+#define LINKTYPE_ETHERNET 1
+
+static_assert(sizeof(struct pcap_out_header) == 24, "as the format says");
+static_assert(sizeof(struct pcap_out_record) == 16, "as the format says");
+
+struct pcap_out_header pcap_out_header(bool nano, uint32_t snaplen)
+{
+	return (struct pcap_out_header){
+		.magic = nano ? MAGIC_NANO : MAGIC_MICRO,
+		.major = 2,
+		.minor = 4,
+		.snaplen = snaplen,
+		.link = LINKTYPE_ETHERNET,
+	};
+}
+
+struct pcap_records pcap_records_count(const uint8_t *buf, size_t used, size_t done)
+{
+	struct pcap_records in = { 0 };
+
+	for (size_t at = 0; at < used;) {
+		struct pcap_out_record h;
+
+		memcpy(&h, buf + at, sizeof(h));
+		at += sizeof(h) + h.caplen;
+		if (at > done)
+			break;
+		in.frames++;
+		in.frame_bytes += h.len;
+		in.file_bytes = at;
+	}
+	return in;
+}
+
+int pcap_lock(int fd, int how, struct ho_err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	if (flock(fd, how | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return 0;
+	return ho_err_set(err, -EBUSY,
+			  how == LOCK_SH ? "is being written by another port or process"
+					 : "is being read or written by another port or process; "
+					   "take another name for the output");
+}
 
 int pcap_out_open_path(struct rt *rt, const char *path, int flags, uint64_t deadline_ns)
 {

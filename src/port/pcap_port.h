@@ -86,8 +86,10 @@ void pcap_read_close(struct pcap_rxq *q);
 bool pcap_read_arm(struct port_rxq *base);
 void pcap_read_disarm(struct port_rxq *base);
 
-/* Prepares q to write fd, which it takes over, and writes the file's header. */
+/* Prepares q to write fd, which it takes over. The file is as it was until pcap_write_begin, which
+ * empties it and writes its header: what fails before that costs nobody an old capture. */
 int pcap_write_open(struct pcap_txq *q, int fd, const struct pcap_opts *opts, struct ho_err *err);
+int pcap_write_begin(struct pcap_txq *q, struct ho_err *err);
 /* Writes what is buffered; the counters are final afterwards. */
 void pcap_write_stop(struct pcap_txq *q);
 void pcap_write_close(struct pcap_txq *q);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The transmit queue of pcap: ports. Format: pcap 2.4 in the machine's byte order, link type
- * Ethernet, times in nanoseconds (magic 0xa1b23c4d) or microseconds (0xa1b2c3d4); see
- * draft-ietf-opsawg-pcap.
+ * The transmit queue of pcap: ports.
  *
  * Records are built in a buffer and written when it is full or, through reap, old. Not by libpcap's
  * writer: we must know for each record whether it reached the file. Until then the frame is in
@@ -18,58 +16,26 @@
 
 #include "port/pcap_port.h"
 
-#define MAGIC_NANO          0xa1b23c4du
-#define MAGIC_MICRO         0xa1b2c3d4u
-#define LINKTYPE_ETHERNET   1
 #define WRITE_BUFFER_BYTES  (256u << 10)
 #define WRITE_OLD_NS        20000000u /* a reader at the other end of a pipe waits no longer */
 #define VLAN_TAG_BYTES      4
 #define MAC_ADDRESSES_BYTES 12
 #define ETHERTYPE_8021Q     0x8100
 
-struct file_header {
-	uint32_t magic;
-	uint16_t major, minor;
-	uint32_t zone, sigfigs;
-	uint32_t snaplen;
-	uint32_t link;
-};
-static_assert(sizeof(struct file_header) == PCAP_FILE_HEADER_BYTES, "as the format says");
-
-struct record_header {
-	uint32_t sec;
-	uint32_t fraction; /* nano- or microseconds */
-	uint32_t caplen;
-	uint32_t len;
-};
-static_assert(sizeof(struct record_header) == PCAP_RECORD_HEADER_BYTES, "as the format says");
 static_assert(WRITE_BUFFER_BYTES > PK_FRAME_MAX_BYTES + VLAN_TAG_BYTES + PCAP_RECORD_HEADER_BYTES,
 	      "any record fits the empty buffer");
 
 /* Writing failed with `done` bytes of the buffer written: which records are in the file? */
 static void write_failed(struct pcap_txq *q, int rc, size_t done)
 {
-	uint64_t frames = 0, bytes = 0, lost = 0;
-	size_t at = 0, whole = 0;
+	struct pcap_records all = pcap_records_count(q->buf, q->used, q->used);
+	struct pcap_records in = pcap_records_count(q->buf, q->used, done);
 	bool broken;
 
-	while (at < q->used) {
-		struct record_header h;
-
-		memcpy(&h, q->buf + at, sizeof(h));
-		at += sizeof(h) + h.caplen;
-		if (at <= done) {
-			whole = at;
-			frames++;
-			bytes += h.len;
-		} else {
-			lost++;
-		}
-	}
-	q->records += frames;
-	q->file_bytes += whole;
-	port_count(&q->base.ctr, frames, bytes);
-	port_drop(&q->base.ctr, PORT_DROP_TX_WRITE, lost);
+	q->records += in.frames;
+	q->file_bytes += in.file_bytes;
+	port_count(&q->base.ctr, in.frames, in.frame_bytes);
+	port_drop(&q->base.ctr, PORT_DROP_TX_WRITE, all.frames - in.frames);
 	q->used = 0;
 	broken = q->regular && ftruncate(q->fd, (off_t)q->file_bytes) < 0;
 	/* A reader that stalled is a failure, not the user's wish. */
@@ -80,7 +46,7 @@ static void write_failed(struct pcap_txq *q, int rc, size_t done)
 
 static void flush(struct pcap_txq *q)
 {
-	uint64_t frames = 0, bytes = 0;
+	struct pcap_records in;
 	size_t done;
 	int rc;
 
@@ -91,18 +57,11 @@ static void flush(struct pcap_txq *q)
 		write_failed(q, rc, done);
 		return;
 	}
-	for (size_t at = 0; at < q->used;) {
-		struct record_header h;
-
-		memcpy(&h, q->buf + at, sizeof(h));
-		frames++;
-		bytes += h.len;
-		at += sizeof(h) + h.caplen;
-	}
-	q->records += frames;
-	q->file_bytes += q->used;
+	in = pcap_records_count(q->buf, q->used, q->used);
+	q->records += in.frames;
+	q->file_bytes += in.file_bytes;
 	q->used = 0;
-	port_count(&q->base.ctr, frames, bytes);
+	port_count(&q->base.ctr, in.frames, in.frame_bytes);
 }
 
 /* Copies the frame, with the tag that travels beside it put in its place, up to `max` bytes. */
@@ -130,7 +89,7 @@ static void copy_frame(const struct pk_arena *arena, const struct pk_slot *slots
 static void append(struct pcap_txq *q, const struct pk_slot *slots, unsigned n, uint32_t len,
 		   uint64_t wall_ns)
 {
-	struct record_header h = { .len = len };
+	struct pcap_out_record h = { .len = len };
 	uint64_t time_ns = wall_ns;
 
 	if (slots[0].flags & PK_TIME)
@@ -199,16 +158,7 @@ static unsigned pcap_reap(struct port_txq *base)
 
 int pcap_write_open(struct pcap_txq *q, int fd, const struct pcap_opts *opts, struct ho_err *err)
 {
-	struct file_header h = {
-		.magic = opts->nano ? MAGIC_NANO : MAGIC_MICRO,
-		.major = 2,
-		.minor = 4,
-		.snaplen = (uint32_t)opts->snaplen,
-		.link = LINKTYPE_ETHERNET,
-	};
 	struct stat st;
-	size_t done;
-	int rc;
 
 	q->fd = fd;
 	pcap_out_init(&q->out, q->base.port->rt, fd);
@@ -216,22 +166,30 @@ int pcap_write_open(struct pcap_txq *q, int fd, const struct pcap_opts *opts, st
 	q->active = true;
 	q->base.tx = pcap_tx;
 	q->base.reap = pcap_reap;
-	q->regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	q->regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		     (fd > STDERR_FILENO || st.st_size == 0);
 	q->buf = malloc(WRITE_BUFFER_BYTES);
 	if (!q->buf) {
-		rc = ho_err_set(err, -ENOMEM, "out of memory for the file's buffer");
-		goto fail;
+		pcap_write_close(q);
+		return ho_err_set(err, -ENOMEM, "out of memory for the file's buffer");
 	}
+	return 0;
+}
+
+int pcap_write_begin(struct pcap_txq *q, struct ho_err *err)
+{
+	struct pcap_out_header h = pcap_out_header(q->opts->nano, (uint32_t)q->opts->snaplen);
+	size_t done;
+	int rc;
+
+	/* What standard output is redirected to was emptied or not as its user wished. */
+	if (q->regular && q->fd > STDERR_FILENO && ftruncate(q->fd, 0) < 0)
+		return ho_err_set(err, -errno, "cannot be emptied: %s", ho_strerror(errno));
 	rc = pcap_out_write(&q->out, &h, sizeof(h), &done);
-	if (rc < 0) {
-		ho_err_set(err, rc, "cannot write its header: %s", ho_strerror(rc));
-		goto fail;
-	}
+	if (rc < 0)
+		return ho_err_set(err, rc, "cannot write its header: %s", ho_strerror(rc));
 	q->file_bytes = sizeof(h);
 	return 0;
-fail:
-	pcap_write_close(q);
-	return rc;
 }
 
 void pcap_write_stop(struct pcap_txq *q)

@@ -5,7 +5,8 @@
 #   file + silence ---pipe---> gen --replay - ---> null:
 #   silence --------pipe/FIFO---> recv pcap:
 #
-# Also that a sink keeps no buffers.
+# Also that no capture is lost to the command that reads it, that a full disk leaves whole records, and
+# that a sink keeps no buffers.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 holdoff=${HOLDOFF:-$top/build/holdoff}
@@ -152,6 +153,57 @@ got=${PIPESTATUS[0]}
 	{ bad "a capture on standard output: status $got, $(wc -c <"$tmp/alone.pcap") bytes"; cat "$tmp/err"; }
 "$holdoff" recv null: --count 64 --write - 2>/dev/null | "$holdoff" recv pcap:- -j >"$tmp/out" &&
 	jq -e '.delivered == 64' "$tmp/out" >/dev/null || { bad "recv --write -"; cat "$tmp/out"; }
+
+# A reader sees what comes when it comes, not when a buffer is full: twenty records of a run that goes on,
+# as the next one is five minutes away.
+/usr/bin/python3 - >"$tmp/slow.pcap" <<'PY'
+import struct, sys
+out = sys.stdout.buffer
+out.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+for at in [1] * 20 + [301]:
+    out.write(struct.pack("<IIII", at, 0, 60, 60) + bytes(60))
+PY
+mkfifo "$tmp/live"
+"$holdoff" recv "pcap:$tmp/slow.pcap,speed=1" --write "$tmp/live" -Q >/dev/null 2>"$tmp/err" &
+pid=$!
+timeout 100 head -c $((24 + 20 * (16 + 60))) "$tmp/live" | wc -c >"$tmp/out"
+kill -0 $pid 2>/dev/null && [ "$(cat "$tmp/out")" = $((24 + 20 * (16 + 60))) ] ||
+	bad "a live capture: $(cat "$tmp/out") bytes"
+kill $pid 2>/dev/null
+wait $pid 2>/dev/null
+
+# A file that is read is not overwritten, in whatever order its two users come; nor one that a command
+# does not come to write.
+"$holdoff" gen "pcap:$tmp/kept.pcap" -c 20000 -Q >/dev/null
+cp "$tmp/kept.pcap" "$tmp/same.pcap"
+keeps() {
+	"$holdoff" "$@" -Q >"$tmp/out" 2>"$tmp/err" && bad "not refused: $*"
+	cmp -s "$tmp/kept.pcap" "$tmp/same.pcap" && ! [ -e "$tmp/never.pcap" ] ||
+		{ bad "a file was lost to: $*"; cp "$tmp/same.pcap" "$tmp/kept.pcap"; }
+}
+keeps gen "pcap:$tmp/kept.pcap" --replay "$tmp/kept.pcap"
+keeps gen "pcap:$tmp/kept.pcap" --recv "pcap:$tmp/kept.pcap" -c 1
+keeps recv "pcap:$tmp/kept.pcap" --write "$tmp/kept.pcap"
+keeps gen "pcap:$tmp/kept.pcap" --replay "$tmp/nowhere.pcap"
+keeps gen "pcap:$tmp/never.pcap" --rate 50%
+
+# A disk that is full (here: a limit on files of 4 MB): what is in the file is whole and counted, and
+# that it is not all is said.
+# fills NAME PATTERN ARGS...
+fills() {
+	local name=$1 says=$2 got n
+	shift 2
+	(trap '' XFSZ && ulimit -f 4096 && exec "$holdoff" "$@" --buffers 256 -j) >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	n=$("$holdoff" recv "pcap:$tmp/$name" -j 2>&1 | jq .delivered)
+	[ $got = 2 ] && grep -q "$says" "$tmp/err" && [ "$n" -gt 4000 ] &&
+		[ "$(jq '.captured // .delivered' "$tmp/out")" = "$n" ] ||
+		{ bad "$name: status $got, $n frames in the file"; cat "$tmp/out" "$tmp/err"; }
+}
+fills full-write.pcap 'is not complete: File too large' \
+	recv null:,size=1000,set=64 --write "$tmp/full-write.pcap" -c 9000
+fills full-port.pcap 'writing failed after .* File too large' \
+	gen "pcap:$tmp/full-port.pcap" --size 1000 -c 9000
 
 # Results that cannot be written are a failure; a reader that has gone is none.
 "$holdoff" gen null: --count 10 >/dev/full 2>"$tmp/err"

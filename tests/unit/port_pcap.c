@@ -581,7 +581,9 @@ static void test_full_disk(void **state)
 		assert_int_equal(take(again, NULL), 1000);
 	expect_end(again);
 	/* A device that is full from the start. */
-	assert_int_equal(try_open("pcap:/dev/full", false, true, NULL, &port, &err), -ENOSPC);
+	assert_int_equal(try_open("pcap:/dev/full", false, true, NULL, &port, &err), 0);
+	assert_int_equal(port_start(port, &err), -ENOSPC);
+	port_close(port);
 	assert_non_null(strstr(err.text, "cannot write its header: No space left"));
 }
 
