@@ -8,6 +8,8 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "base/file.h"
+
 /* A profile has about 5 KB, a scenario with all comments 20. */
 #define DOC_BYTES_MAX (4u << 20)
 
@@ -15,33 +17,6 @@ struct ho_doc {
 	char *name;
 	yaml_document_t yaml;
 };
-
-static int read_all(const char *path, char **text, size_t *bytes, struct ho_err *err)
-{
-	FILE *file = fopen(path, "re");
-	char *buffer = NULL;
-	int rc = 0;
-
-	if (!file)
-		return ho_err_set(err, -errno, "%s: %s", path, ho_strerror(errno));
-	buffer = malloc(DOC_BYTES_MAX);
-	if (!buffer) {
-		rc = ho_err_set(err, -ENOMEM, "%s: out of memory", path);
-		goto out;
-	}
-	*bytes = fread(buffer, 1, DOC_BYTES_MAX, file);
-	if (ferror(file))
-		rc = ho_err_set(err, -EIO, "%s: cannot be read", path);
-	else if (*bytes == DOC_BYTES_MAX)
-		rc = ho_err_set(err, -EFBIG, "%s: longer than %u bytes", path, DOC_BYTES_MAX);
-out:
-	fclose(file);
-	if (rc)
-		free(buffer);
-	else
-		*text = buffer;
-	return rc;
-}
 
 int ho_doc_parse(const char *name, const char *text, size_t bytes,
 		 const struct cyaml_schema_value *schema, void **data, struct ho_doc **out,
@@ -89,7 +64,7 @@ int ho_doc_load(const char *path, const struct cyaml_schema_value *schema, void 
 {
 	char *text = NULL;
 	size_t bytes = 0;
-	int rc = read_all(path, &text, &bytes, err);
+	int rc = ho_file_read(path, DOC_BYTES_MAX, &text, &bytes, err);
 
 	if (rc)
 		return rc;

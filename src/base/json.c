@@ -14,7 +14,9 @@ int ho_json_print(FILE *out, json_t *object)
 	int rc = 0;
 
 	errno = 0;
-	if (!object || json_dumpf(object, out, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) < 0 ||
+	if (!object ||
+	    json_dumpf(object, out, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9)) <
+		    0 ||
 	    fputc('\n', out) == EOF || fflush(out) != 0)
 		rc = errno ? -errno : -ENOMEM;
 	json_decref(object);

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/screen.h"
+
 void ho_table_init(struct ho_table *table, FILE *out)
 {
 	memset(table, 0, sizeof(*table));
@@ -40,20 +43,31 @@ void ho_table_fit(struct ho_table *table, unsigned screen, const char *const *fi
 				table->hidden[i] = true;
 }
 
-static void print_line(struct ho_table *table, const char *(*text)(struct ho_table *, unsigned))
+#define LINE_BYTES (HO_TABLE_COLUMNS * (HO_TABLE_CELL + 2) + 1)
+
+/* The first `columns` of them, without blanks at the end; its length. */
+static size_t make_line(struct ho_table *table, unsigned columns,
+			const char *(*text)(struct ho_table *, unsigned), char line[LINE_BYTES])
 {
-	char line[HO_TABLE_COLUMNS * (HO_TABLE_CELL + 2) + 1];
 	size_t used = 0;
 
-	for (unsigned i = 0; i < table->n && used < sizeof(line); i++)
+	for (unsigned i = 0; i < columns && used < LINE_BYTES; i++)
 		if (!table->hidden[i])
-			used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%*s",
+			used += (size_t)snprintf(line + used, LINE_BYTES - used, "%s%*s",
 						 used ? "  " : "", table->width[i], text(table, i));
-	used = used < sizeof(line) ? used : sizeof(line) - 1;
+	used = used < LINE_BYTES ? used : LINE_BYTES - 1;
 	if (table->line && used > table->line)
 		used = table->line;
 	while (used && line[used - 1] == ' ')
 		used--;
+	return used;
+}
+
+static void print_line(struct ho_table *table, const char *(*text)(struct ho_table *, unsigned))
+{
+	char line[LINE_BYTES];
+	size_t used = make_line(table, table->n, text, line);
+
 	fprintf(table->out, "%.*s\n", (int)used, line);
 }
 
@@ -87,5 +101,27 @@ int ho_table_row(struct ho_table *table)
 {
 	print_line(table, cell_text);
 	table->filled = 0;
+	return fflush(table->out) == 0 ? 0 : -errno;
+}
+
+int ho_table_row_list(struct ho_table *table, const char *list, const char *between,
+		      unsigned *lines)
+{
+	char line[LINE_BYTES];
+	size_t used = make_line(table, table->filled, cell_text, line);
+	/* Behind the last filled cell, under the next title. */
+	size_t behind = HO_MAX((size_t)length(table, table->filled), used) + 2;
+
+	table->filled = 0;
+	*lines = 1;
+	if (!*list)
+		fprintf(table->out, "%.*s\n", (int)used, line);
+	else if (!table->line || behind + strlen(list) <= table->line)
+		fprintf(table->out, "%-*.*s%s\n", (int)behind, (int)used, line, list);
+	else {
+		fprintf(table->out, "%.*s\n", (int)used, line);
+		*lines += ho_print_list(table->out, list, between,
+					(unsigned)abs(table->width[0]) + 2);
+	}
 	return fflush(table->out) == 0 ? 0 : -errno;
 }

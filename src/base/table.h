@@ -37,5 +37,10 @@ void ho_table_cell(struct ho_table *table, const char *fmt, ...)
 /* Prints the row and begins the next; flushes, so that a reader at the other end of a pipe sees
  * each second as it happens. -EPIPE when the reader has gone. */
 int ho_table_row(struct ho_table *table);
+/* The same, with a list (its entries with `between` in between) behind the last cell that is set;
+ * where that line has no room for all of it, on lines of its own below, which begin under the
+ * second column. *lines: how many were printed. */
+int ho_table_row_list(struct ho_table *table, const char *list, const char *between,
+		      unsigned *lines);
 
 #endif

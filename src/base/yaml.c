@@ -153,34 +153,6 @@ static int nothing_in(const char *name, struct ho_err *err)
 	return ho_err_set(err, -EINVAL, "%s:1:1: there is nothing in it", name);
 }
 
-int ho_yaml_load_file(const char *path, const struct cyaml_schema_value *schema, void **out,
-		      struct ho_err *err)
-{
-	struct yaml_log log = { 0 };
-	struct cyaml_config config = yaml_config(&log);
-	FILE *file = fopen(path, "re");
-	yaml_parser_t parser;
-	cyaml_err_t rc;
-
-	/* libcyaml reports no reason when the file cannot be opened. */
-	if (!file)
-		return ho_err_set(err, -errno, "%s: %s", path, ho_strerror(errno));
-	fclose(file);
-	*out = NULL;
-	rc = cyaml_load_file(path, &config, schema, out, NULL);
-	file = rc == CYAML_OK ? NULL : fopen(path, "re");
-	if (file && yaml_parser_initialize(&parser)) {
-		yaml_parser_set_input_file(&parser, file);
-		find_place(&parser, rc, &log);
-		yaml_parser_delete(&parser);
-	}
-	if (file)
-		fclose(file);
-	if (rc == CYAML_OK && !*out)
-		return nothing_in(path, err);
-	return yaml_result(path, rc, &log, err);
-}
-
 int ho_yaml_load(const char *name, const void *text, size_t bytes,
 		 const struct cyaml_schema_value *schema, void **out, struct ho_err *err)
 {

@@ -10,12 +10,8 @@
 
 #include "base/error.h"
 
-/* Reads the file into *out (as cyaml_load_file does). Unknown keys, missing keys, values out of
- * range and syntax errors give -EINVAL; an unreadable file its errno. */
-int ho_yaml_load_file(const char *path, const struct cyaml_schema_value *schema, void **out,
-		      struct ho_err *err);
-
-/* The same from memory; `name` stands for the file in messages. */
+/* Reads a file's text into *out (as cyaml_load_data does); `name` stands for the file in messages.
+ * Unknown keys, missing keys, values out of range and syntax errors give -EINVAL. */
 int ho_yaml_load(const char *name, const void *text, size_t bytes,
 		 const struct cyaml_schema_value *schema, void **out, struct ho_err *err);
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "base/screen.h"
 #include "base/units.h"
 #include "cmd/lab.h"
 #include "cmd/session.h"
@@ -100,10 +101,10 @@ static void list(void)
 	printf("Causes, in the order in which they are looked for.\n");
 	for (const struct ms_cause *c = ms_causes; c->name; c++) {
 		printf("\n%s: %s\n", c->name, c->title);
-		printf("    symptom     %s\n", c->symptom);
-		printf("    evidence    %s\n", c->evidence);
-		printf("    arithmetic  %s\n", c->arithmetic);
-		printf("    remedy      %s\n", c->remedy);
+		ho_print_words_behind(stdout, "    symptom", c->symptom, 16);
+		ho_print_words_behind(stdout, "    evidence", c->evidence, 16);
+		ho_print_words_behind(stdout, "    arithmetic", c->arithmetic, 16);
+		ho_print_words_behind(stdout, "    remedy", c->remedy, 16);
 	}
 }
 
@@ -179,16 +180,35 @@ static json_t *iface_json(const struct ms_lab_iface *f)
 	return o;
 }
 
+/* Options of 'lab run': none is broken. */
+static void print_sets(const struct ms_lab_sets *sets)
+{
+	unsigned screen = ho_screen_columns(stdout), at = 0;
+
+	for (unsigned i = 0; i < sets->n; i++) {
+		unsigned bytes = (unsigned)(strlen(sets->key[i]) + strlen(sets->value[i])) + 8;
+
+		if (at && screen && at + bytes > screen) {
+			printf(" \\\n");
+			at = 0;
+		}
+		at += (unsigned)printf("%s--set %s=%s", at ? " " : "    ", sets->key[i],
+				       sets->value[i]);
+	}
+	if (at)
+		printf("\n");
+}
+
 static void print_advice(const struct ms_lab_iface *f)
 {
 	const struct ms_verdict *v = &f->verdict;
 	struct ms_lab_sets sets;
-	char commands[512];
+	char commands[512], text[sizeof(commands) + 32];
 
 	printf("\nWhat to do\n");
 	if (!v->advises) {
 		printf("    No setting here promises more.\n");
-		cmd_lab_wrap(stdout, v->cause->remedy, 4, 100);
+		ho_print_words(stdout, v->cause->remedy, 4);
 		return;
 	}
 	ms_lab_sets(f, &v->view.now, &v->advice, &sets);
@@ -196,12 +216,11 @@ static void print_advice(const struct ms_lab_iface *f)
 		sets.n = 0; /* a live box has commands only */
 	ms_linux_commands(&f->evidence, f->name, v->view.aim, &v->view.now, &v->advice, commands,
 			  sizeof(commands));
-	for (unsigned i = 0; i < sets.n; i++)
-		printf("%s --set %s=%s", i ? "" : "   ", sets.key[i], sets.value[i]);
-	if (sets.n)
-		printf("\n");
-	if (commands[0])
-		printf("    %s%s\n", f->host[0] ? "on a live box: " : "", commands);
+	print_sets(&sets);
+	if (commands[0]) {
+		snprintf(text, sizeof(text), "%s%s", f->host[0] ? "on a live box: " : "", commands);
+		ho_print_list(stdout, text, "; ", 4);
+	}
 	printf("    expected: %.4g %s/s instead of %.4g, %+.0f %%\n", v->expects,
 	       what_is(v->view.aim), v->view.rate, (v->expects / v->view.rate - 1) * 100);
 }
@@ -209,13 +228,15 @@ static void print_advice(const struct ms_lab_iface *f)
 static void print_unknown(const struct ms_lab_iface *f)
 {
 	unsigned n = 0;
+	char key[64];
 
 	for (unsigned i = 0; i < MS_EV_COUNT; i++) {
 		if (!f->verdict.unknown[i])
 			continue;
 		if (!n++)
 			printf("\nWhat could not be read, and what that hides\n");
-		printf("    %-22s %s\n", ms_evidence_info[i].key, ms_evidence_info[i].hides);
+		snprintf(key, sizeof(key), "    %s", ms_evidence_info[i].key);
+		ho_print_words_behind(stdout, key, ms_evidence_info[i].hides, 27);
 	}
 }
 
@@ -223,12 +244,18 @@ static void print(const struct ms_lab_explained *all)
 {
 	const struct ms_lab_iface *f = &all->iface[all->main];
 	const struct ms_verdict *v = &f->verdict;
+	char text[MS_FINDING_TEXT + 128];
 
-	printf("%s: %s (%s).\n", f->evidence.name, v->finding.sentence, sure(v->finding.certainty));
+	snprintf(text, sizeof(text), "%s: %s (%s).", f->evidence.name, v->finding.sentence,
+		 sure(v->finding.certainty));
+	ho_print_words(stdout, text, 0);
 	printf("\nThe arithmetic\n");
-	cmd_lab_wrap(stdout, v->finding.arithmetic, 4, 100);
-	for (unsigned i = 0; i < v->n_also; i++)
-		printf("    also seen: %s (%s)\n", v->also[i]->title, sure(v->also_certainty[i]));
+	ho_print_words(stdout, v->finding.arithmetic, 4);
+	for (unsigned i = 0; i < v->n_also; i++) {
+		snprintf(text, sizeof(text), "also seen: %s (%s)", v->also[i]->title,
+			 sure(v->also_certainty[i]));
+		ho_print_words(stdout, text, 4);
+	}
 	print_advice(f);
 	print_unknown(f);
 	for (unsigned i = 0; i < all->n; i++) {
@@ -236,8 +263,9 @@ static void print(const struct ms_lab_explained *all)
 			continue;
 		if (i == (all->main == 0))
 			printf("\nOther interfaces\n");
-		printf("    %s: %s\n", all->iface[i].evidence.name,
-		       all->iface[i].verdict.finding.sentence);
+		snprintf(text, sizeof(text), "%s: %s", all->iface[i].evidence.name,
+			 all->iface[i].verdict.finding.sentence);
+		ho_print_words(stdout, text, 4);
 	}
 }
 

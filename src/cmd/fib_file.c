@@ -8,8 +8,12 @@
 #include <time.h>
 
 #include "base/compiler.h"
+#include "base/file.h"
 #include "cmd/fib.h"
 #include "packet/parse.h"
+
+/* A route with hundreds of next hops fits. */
+#define LINE_BYTES 65536
 
 struct reader {
 	struct cmd_fib_routes *out;
@@ -294,28 +298,35 @@ static double now_ns(void)
 int cmd_fib_read(struct cmd_fib_routes *out, const char *path, struct ho_err *err)
 {
 	struct reader r = { .out = out, .path = path, .err = err };
-	FILE *in = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	FILE *in = stdin;
 	double start = now_ns();
-	char *line = NULL;
-	size_t size = 0;
-	int rc;
+	char *line;
+	int rc = strcmp(path, "-") ? ho_file_open(path, &in, err) : 0;
 
 	memset(out, 0, sizeof(*out));
-	if (!in)
-		return ho_err_set(err, -errno, "%s: %s", path, ho_strerror(errno));
+	if (rc < 0)
+		return rc;
 	if (in == stdin)
 		r.path = "standard input";
 	out->nexthops = 1;
 	out->nexthop_room = 64;
 	out->nexthop = calloc(out->nexthop_room, sizeof(*out->nexthop));
-	rc = out->nexthop ? grow_hash(&r) : -ENOMEM;
+	line = malloc(LINE_BYTES);
+	rc = out->nexthop && line ? grow_hash(&r) : -ENOMEM;
 	if (!rc)
 		rc = fib4_create(&out->fib4, NULL, err);
 	if (!rc)
 		rc = fib6_create(&out->fib6, NULL, err);
-	while (!rc && getline(&line, &size, in) >= 0) {
+	while (!rc && fgets(line, LINE_BYTES, in)) {
+		size_t bytes = strlen(line);
+
 		r.line++;
-		rc = read_line(&r, line);
+		if (bytes && (line[bytes - 1] == '\n' || feof(in)))
+			rc = read_line(&r, line);
+		else
+			rc = ho_err_set(err, -EINVAL, "%s:%lu: %s: this is no list of routes",
+					r.path, r.line,
+					bytes < LINE_BYTES - 1 ? "a zero byte" : "an endless line");
 	}
 	if (!rc && r.alone_line)
 		rc = no_nexthop(&r);

@@ -42,7 +42,4 @@ int cmd_lab_table_json(const struct ms_compare *compare);
 int cmd_lab_single_json(const struct cmd_lab *lab, const struct lab_scenario *scenario,
 			const struct lab_result *result, const struct lab_limiter *limiter);
 
-/* Prints text in lines of at most `width`, each after `indent` blanks. */
-void cmd_lab_wrap(FILE *out, const char *text, int indent, int width);
-
 #endif

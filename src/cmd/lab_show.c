@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/screen.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/lab.h"
@@ -203,7 +204,7 @@ int cmd_lab_show(const struct cmd_lab *lab, struct ho_err *err)
 		return cmd_status_of(rc);
 	printf("%s: %s\n", s->name, s->title);
 	if (s->text)
-		cmd_lab_wrap(stdout, s->text, 0, 100);
+		ho_print_words(stdout, s->text, 0);
 	printf("\nmeasured for %g ms after a warm-up of %g ms; seed %llu\n",
 	       (double)s->duration / 1e9, (double)s->warmup / 1e9, (unsigned long long)s->seed);
 	for (uint32_t i = 0; i < s->hosts_count; i++)

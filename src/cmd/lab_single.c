@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/screen.h"
 #include "base/table.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
@@ -150,7 +151,7 @@ static void print_text(const struct cmd_lab *lab, const struct lab_scenario *s,
 	printf("\n");
 	print_cpus(r);
 	printf("\nIt is limited by %s:\n", lab_limit_title(l->what));
-	cmd_lab_wrap(stdout, l->text, 4, 100);
+	ho_print_words(stdout, l->text, 4);
 	printf("\n%s frames in %.2f s of one CPU: %s frames a second; digest %016llx\n",
 	       ho_format_count(r->sim_frames, text), r->cpu_seconds,
 	       ho_format_si((double)r->sim_frames / r->cpu_seconds, other),

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/screen.h"
 #include "base/table.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
@@ -15,28 +16,6 @@
 static const char *value_text(double value, char text[HO_UNIT_TEXT])
 {
 	return ho_format_count((uint64_t)llround(fmax(value, 0)), text);
-}
-
-void cmd_lab_wrap(FILE *out, const char *text, int indent, int width)
-{
-	int at = 0;
-
-	while (*text) {
-		int word = (int)strcspn(text, " \n");
-
-		if (word && at && at + 1 + word > width - indent) {
-			fputc('\n', out);
-			at = 0;
-		}
-		if (word) {
-			fprintf(out, "%*s%.*s", at ? 1 : indent, "", word, text);
-			at += word + (at ? 1 : 0);
-		}
-		text += word;
-		text += strspn(text, " \n");
-	}
-	if (at)
-		fputc('\n', out);
 }
 
 /* As wide as the widest of a column's cells, at least `least`. */
@@ -171,7 +150,7 @@ static void print_examples(const struct ms_compare *c)
 				       ms_compare_row_name(c->scenario, best->row, name,
 							   sizeof(name)),
 				       lab_limit_title(best->limiter.what));
-				cmd_lab_wrap(stdout, best->limiter.text, 4, 100);
+				ho_print_words(stdout, best->limiter.text, 4);
 			}
 		}
 	}
@@ -183,7 +162,7 @@ static void print_text(const struct ms_compare *c)
 
 	printf("%s: %s\n", c->scenario->name, c->scenario->title);
 	if (c->scenario->text)
-		cmd_lab_wrap(stdout, c->scenario->text, 0, 100);
+		ho_print_words(stdout, c->scenario->text, 0);
 	printf("\n");
 	print_rows(c);
 	printf("\n");
@@ -193,7 +172,7 @@ static void print_text(const struct ms_compare *c)
 	print_examples(c);
 	printf("\n");
 	ms_compare_verdict(c, text);
-	cmd_lab_wrap(stdout, text, 0, 100);
+	ho_print_words(stdout, text, 0);
 	printf("\n%s frames in %.2f s of one CPU (%.2f s): %s frames a second; digest %016llx\n",
 	       value_text((double)c->sim_frames, frames), c->cpu_seconds, c->wall_seconds,
 	       ho_format_si((double)c->sim_frames / c->cpu_seconds, text),

@@ -35,8 +35,10 @@ unsigned stat_moved(const struct lx_ifdata *iface, const struct lx_counter **out
 
 /*
  * What has no column, in words: named drops and errors, interrupts by queue, the driver's counters,
- * each a second. first: the machine's drops too. Returns buf.
+ * each a second. A list, with STAT_BETWEEN in between. first: the machine's drops too. Returns buf.
  */
+#define STAT_NAMED_BYTES 8192
+#define STAT_BETWEEN     ", "
 const char *stat_named(const struct lx_delta *delta, const struct lx_ifdata *iface, bool first,
 		       char *buf, size_t bytes);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/screen.h"
 #include "base/units.h"
 #include "cmd/stat.h"
 
@@ -165,7 +166,8 @@ static void draw_iface(const struct stat_live *live, int *y, unsigned at)
 	const struct lx_delta *d = &live->delta;
 	const struct lx_ifdata *iface = &d->iface[at];
 	const struct rtnl_link_stats64 *link = &iface->link;
-	char text[400], speed[HO_UNIT_TEXT], named[300];
+	char text[400], speed[HO_UNIT_TEXT], named[STAT_NAMED_BYTES];
+	const char *list = named;
 
 	if (*y >= LINES)
 		return;
@@ -197,9 +199,12 @@ static void draw_iface(const struct stat_live *live, int *y, unsigned at)
 		line(live, y, &live->iface[at].irq, 0, text);
 	}
 	stat_named(d, iface, at == 0, named, sizeof(named));
-	if (named[0] && *y < LINES) {
-		snprintf(text, sizeof(text), "  %s", named);
-		mvaddnstr((*y)++, 0, text, COLS);
+	while (list && *list && *y < LINES) {
+		const char *line = list;
+		size_t bytes;
+
+		list = ho_list_line(line, STAT_BETWEEN, (unsigned)HO_MAX(COLS - 2, 1), &bytes);
+		mvaddnstr((*y)++, 2, line, HO_MIN((int)bytes, HO_MAX(COLS - 2, 1)));
 	}
 }
 

@@ -105,7 +105,8 @@ static void __attribute__((format(printf, 2, 3))) say(struct words *w, const cha
 	if (w->used >= w->bytes)
 		return;
 	if (w->used)
-		w->used += (size_t)snprintf(w->buf + w->used, w->bytes - w->used, ", ");
+		w->used +=
+			(size_t)snprintf(w->buf + w->used, w->bytes - w->used, "%s", STAT_BETWEEN);
 	if (w->used >= w->bytes)
 		return;
 	va_start(ap, fmt);

@@ -3,41 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/screen.h"
 #include "cmd/stat.h"
-
-#define NAMED_BYTES 1024
-
-/* Lines of the terminal; 0 when it is none: then the header is printed once. */
-static unsigned screen_lines(FILE *out)
-{
-	struct winsize size;
-
-	if (!isatty(fileno(out)))
-		return 0;
-	if (ioctl(fileno(out), TIOCGWINSZ, &size) < 0 || size.ws_row < 4)
-		return 24;
-	return size.ws_row;
-}
-
-/* Columns of the terminal, or what COLUMNS says of it; 0 when it is none: then everything is
- * printed. */
-static unsigned screen_columns(FILE *out)
-{
-	const char *says = getenv("COLUMNS");
-	struct winsize size;
-
-	if (!isatty(fileno(out)))
-		return 0;
-	if (says && atoi(says) >= 20)
-		return (unsigned)atoi(says);
-	if (ioctl(fileno(out), TIOCGWINSZ, &size) < 0 || size.ws_col < 20)
-		return 80;
-	return size.ws_col;
-}
 
 /* What goes first when the terminal is too narrow. */
 static const char *const *less_important(enum stat_view view)
@@ -64,14 +33,14 @@ static const char *const *less_important(enum stat_view view)
 /* Before `lines` lines are printed that belong together. */
 static void header(struct stat_text *t, unsigned lines)
 {
-	unsigned screen = screen_lines(t->out);
+	unsigned screen = ho_screen_lines(t->out);
 
 	if (t->begun && (!screen || t->lines + lines < screen)) {
 		t->lines += lines;
 		return;
 	}
 	/* It may have another size now. */
-	ho_table_fit(&t->table, screen_columns(t->out), less_important(t->view));
+	ho_table_fit(&t->table, ho_screen_columns(t->out), less_important(t->view));
 	ho_table_header(&t->table);
 	t->begun = true;
 	t->lines = 1 + lines;
@@ -96,26 +65,11 @@ static void cell_soaked(struct ho_table *table, const struct lx_delta *delta,
 /* Ends a row with what has no column. */
 static int end_row(struct stat_text *t, const char *rest)
 {
-	/* The cell is too small for it. */
-	if (rest && *rest) {
-		char line[NAMED_BYTES + 512];
-		int used = 0;
+	unsigned lines;
+	int rc = ho_table_row_list(&t->table, rest ? rest : "", STAT_BETWEEN, &lines);
 
-		fflush(t->out);
-		for (unsigned i = 0; i < t->table.filled; i++)
-			if (!t->table.hidden[i])
-				used += snprintf(line + used, sizeof(line) - (size_t)used, "%s%*s",
-						 used ? "  " : "", t->table.width[i],
-						 t->table.cell[i]);
-		used += snprintf(line + used, sizeof(line) - (size_t)used, "  %s", rest);
-		used = HO_MIN(used, (int)sizeof(line) - 1);
-		if (t->table.line)
-			used = HO_MIN(used, (int)t->table.line);
-		fprintf(t->out, "%.*s\n", used, line);
-		t->table.filled = 0;
-		return fflush(t->out) == 0 ? 0 : -errno;
-	}
-	return ho_table_row(&t->table);
+	t->lines += lines - 1; /* one was counted with the header */
+	return rc;
 }
 
 /* ---- A row for each interface ---- */
@@ -199,7 +153,7 @@ static int show_rows(struct stat_text *t, const struct lx_delta *delta)
 		const struct lx_ifdata *iface = &delta->iface[i];
 		const struct rtnl_link_stats64 *link = &iface->link;
 		const char *state = state_of(iface);
-		char named[NAMED_BYTES];
+		char named[STAT_NAMED_BYTES];
 
 		ho_table_cell(&t->table, "%s", iface->name);
 		if (iface->has & LX_IF_LINK) {

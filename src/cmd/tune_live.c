@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/screen.h"
 #include "base/stop_signals.h"
 #include "cmd/session.h"
 #include "cmd/tune.h"
@@ -106,11 +107,11 @@ static void print(const struct run *r)
 	       ms_tune_for_names[t->what], t->runs, t->cells);
 	with_ci(before, &t->before);
 	printf("before  %s %s\n", before, r->unit);
-	cmd_lab_wrap(stdout, t->cell[0].why, 8, 100);
+	ho_print_words(stdout, t->cell[0].why, 8);
 	if (t->best) {
 		with_ci(after, &t->after);
 		printf("after   %s\n", after);
-		cmd_lab_wrap(stdout, t->cell[t->best].why, 8, 100);
+		ho_print_words(stdout, t->cell[t->best].why, 8);
 	}
 	verdict(r, sentence, sizeof(sentence));
 	printf("\n%s\n", sentence);

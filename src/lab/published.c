@@ -6,30 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+
 #define TABLE_BYTES_MAX (1u << 20)
 
 static int read_text(const char *path, char **text, struct ho_err *err)
 {
-	FILE *file = fopen(path, "re");
-	size_t n;
-	int rc = 0;
+	size_t bytes;
+	int rc = ho_file_read(path, TABLE_BYTES_MAX, text, &bytes, err);
 
-	if (!file)
-		return ho_err_set(err, -errno, "%s: %s", path, ho_strerror(errno));
-	*text = malloc(TABLE_BYTES_MAX + 1);
-	if (!*text) {
-		fclose(file);
-		return ho_err_set(err, -ENOMEM, "out of memory");
-	}
-	n = fread(*text, 1, TABLE_BYTES_MAX, file);
-	(*text)[n] = 0;
-	if (ferror(file))
-		rc = ho_err_set(err, -EIO, "%s: cannot be read", path);
-	else if (n == TABLE_BYTES_MAX)
-		rc = ho_err_set(err, -EFBIG, "%s: longer than %u bytes", path, TABLE_BYTES_MAX);
-	fclose(file);
-	if (rc)
+	if (rc == 0 && strlen(*text) != bytes) {
+		rc = ho_err_set(err, -EINVAL, "%s: a zero byte: this is no table", path);
 		free(*text);
+	}
 	return rc;
 }
 

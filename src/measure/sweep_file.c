@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/file.h"
 #include "measure/sweep.h"
 #include "measure/sweep_effect.h"
 
@@ -437,11 +438,11 @@ static int merge_file(struct merge *m, const char *file, struct ho_err *err)
 {
 	bool standard = !strcmp(file, "-");
 	const char *name = standard ? "standard input" : file;
-	FILE *in = standard ? stdin : fopen(file, "re");
-	int rc = 0;
+	FILE *in = stdin;
+	int rc = standard ? 0 : ho_file_open(file, &in, err);
 
-	if (!in)
-		return ho_err_set(err, -errno, "%s: %s", file, ho_strerror(errno));
+	if (rc < 0)
+		return rc;
 	if (!more(in))
 		rc = not_ours(name, "it is empty", err);
 	while (rc == 0 && more(in)) {

@@ -150,7 +150,6 @@ static const struct port_ops pcap_ops = {
 /* Opens FILE to be read; the descriptor or a negative errno. */
 static int open_input(const char *path, struct ho_err *err)
 {
-	struct stat st;
 	int fd, rc;
 
 	if (!strcmp(path, "-")) {
@@ -160,12 +159,10 @@ static int open_input(const char *path, struct ho_err *err)
 		return STDIN_FILENO;
 	}
 	fd = pcap_in_open_path(path);
+	if (fd == -EISDIR)
+		return ho_err_set(err, fd, "is a directory, not a capture file");
 	if (fd < 0)
 		return ho_err_set(err, fd, "cannot be opened: %s", ho_strerror(fd));
-	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-		close(fd);
-		return ho_err_set(err, -EISDIR, "is a folder, not a capture file");
-	}
 	rc = pcap_lock(fd, LOCK_SH, err);
 	if (rc < 0) {
 		close(fd);

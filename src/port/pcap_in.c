@@ -127,9 +127,19 @@ static int open_pcap(struct pcap_in *in, struct ho_err *err)
 
 int pcap_in_open_path(const char *path)
 {
-	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
+	struct stat st;
+	int fd;
 
-	return fd < 0 ? -errno : fd;
+	if (!strcmp(path, "-"))
+		return STDIN_FILENO;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+		close(fd);
+		return -EISDIR;
+	}
+	return fd;
 }
 
 int pcap_in_reserve(const char *path, int *fd, struct ho_err *err)

@@ -235,6 +235,8 @@ int tr_replay_create(const struct tr_replay_config *config, unsigned worker, uns
 	if (!workers || worker >= workers)
 		return ho_err_set(err, -EINVAL, "worker %u of %u makes no frames", worker, workers);
 	fd = pcap_in_open_path(config->path);
+	if (fd == -EISDIR)
+		return ho_err_set(err, fd, "%s: is a directory, not a capture file", config->path);
 	if (fd < 0)
 		return ho_err_set(err, fd, "%s: %s", config->path, ho_strerror(fd));
 	r = calloc(1, sizeof(*r));

@@ -124,6 +124,44 @@ for name in cut-header cut-data huge negative; do
 	broken $name recv "pcap:$tmp/$name.pcap"
 done
 
+# --- what is no file ------------------------------------------------------------------------------
+mkdir "$tmp/folder"
+mkfifo "$tmp/fifo"
+: >"$tmp/empty"
+printf 'a\0b\n' >"$tmp/zero"
+truncate -s 1G "$tmp/sparse"
+printf 'x' >"$tmp/locked" && chmod 0 "$tmp/locked"
+# Anybody may run it, and is refused that file.
+cp "$holdoff" "$tmp/holdoff"
+anybody=()
+[ "$(id -u)" != 0 ] || anybody=(setpriv --reuid=65534 --clear-groups)
+for command in "forward -f " "gen null: -c 1 -f " "gen null: -c 1 --replay " "rr null: -f " "fib load " "sweep --merge " \
+	"lab run " "lab show " "explain lab:" "sweep lab:" "tune lab:" "recv pcap:"; do
+	# shellcheck disable=SC2086
+	refuse 1 "$tmp/folder: is a directory" "$holdoff" $command"$tmp/folder"
+	refuse 1 "$tmp/zero" "$holdoff" $command"$tmp/zero"
+	refuse 1 "$tmp/sparse" "$holdoff" $command"$tmp/sparse"
+	refuse 1 "$tmp/nowhere: " "$holdoff" $command"$tmp/nowhere"
+	refuse 2 "ermission denied" ${anybody[@]+"${anybody[@]}"} "$tmp/holdoff" $command"$tmp/locked"
+	# An empty list of routes is one.
+	[ "$command" = "fib load " ] || refuse 1 "$tmp/empty" "$holdoff" $command"$tmp/empty"
+done
+# A pipe without a writer: waits and says so, and ends when it is told to.
+"$holdoff" forward -f "$tmp/fifo" >"$tmp/fifo.out" 2>"$tmp/fifo.err" &
+waiting=$!
+until_true 60 grep -q "fifo: nothing comes from there; waiting" "$tmp/fifo.err" ||
+	{ echo "FAILED: nobody says that a pipe is waited for"; failed=$((failed + 1)); }
+kill $waiting
+until_true 60 has_ended $waiting || { echo "FAILED: a signal does not end the waiting"; failed=$((failed + 1)); }
+# And reads what comes at last.
+"$holdoff" gen null: -c 1 -f "$tmp/fifo" >"$tmp/fifo.out" 2>"$tmp/fifo.err" &
+waiting=$!
+until_true 60 grep -q "waiting" "$tmp/fifo.err"
+printf 'streams:\n  - ipsrc: 10.0.0.1\n' >"$tmp/fifo"
+wait $waiting
+[ $? = 1 ] && grep -q "fifo:2:5: " "$tmp/fifo.err" ||
+	{ echo "FAILED: what comes from a pipe: $(cat "$tmp/fifo.err")"; failed=$((failed + 1)); }
+
 # --- interfaces ----------------------------------------------------------------------------------
 finish() {
 	[ $failed = 0 ] || { echo "$failed not refused as they should be"; exit 1; }
@@ -208,8 +246,7 @@ for what in recv:xdp recv:packet gen:xdp gen:packet; do
 	fi
 done
 
-# Without capabilities. The program is copied to where everybody may run it.
-cp "$holdoff" "$tmp/holdoff"
+# Without capabilities.
 for what in "gen packet:ia:cap_net_raw" "recv packet:ia:cap_net_raw" "recv xdp:ia:cap_net_raw" \
 	"gen xdp:ia:cap_net_raw" "gen tap:iu:cap_net_admin"; do
 	cap=${what##*:} args=${what%:*}

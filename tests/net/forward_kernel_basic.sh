@@ -7,10 +7,10 @@ topology
 start_router
 for if in ra rb rc; do has_program $if || fail "no XDP program on $if"; done
 
-for to in 10.2.0.2 10.2.0.3 10.3.0.2 fd02::2 fd02::3 fd03::2; do ping_ok A $to; done
-ping_ok C 10.1.0.2
-ping_ok C fd01::2
-ping_ok B fd01::2
+for to in 10.2.0.2 10.2.0.3 10.3.0.2 fd02::2 fd02::3 fd03::2; do follows A $to; done
+follows C 10.1.0.2
+follows C fd01::2
+follows B fd01::2
 ok "all hosts reach one another"
 
 # To the router itself, and from it: the kernel's.
@@ -62,12 +62,12 @@ until_true 60 sh -c "! ip -n ${id}R link show ra | grep -q xdp" || fail "a progr
 
 # kill -9 leaves nothing, and the next one starts at once.
 start_router
-ping_ok A 10.2.0.2
+follows A 10.2.0.2
 kill -9 $(pgrep -P $router) $router 2>/dev/null
 wait $router 2>/dev/null
 until_true 60 sh -c "! ip -n ${id}R link | grep -q xdp" || fail "kill -9 leaves a program"
 until_true 60 sh -c "! ip -n ${id}R link | grep -q hxlive" || fail "kill -9 leaves a tap"
 start_router
-ping_ok A fd02::2
+follows A fd02::2
 ok "kill -9 leaves nothing"
 finish

@@ -11,10 +11,10 @@ for h in B D; do
 	ipn $h addr add 10.77.0.1/32 dev lo
 	ipn $h -6 addr add fd77::1/128 dev lo
 done
-ping_ok A 10.2.0.2 3
-ping_ok A 10.2.0.3 3
-ping_ok A fd02::2 3
-ping_ok A fd02::3 3
+follows A 10.2.0.2 3
+follows A 10.2.0.3 3
+follows A fd02::2 3
+follows A fd02::3 3
 
 # steady NAME TO COMMAND...: pings 200 times a second while the command runs; nothing is lost.
 steady() {

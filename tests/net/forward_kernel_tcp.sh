@@ -20,6 +20,8 @@ grep -qi "From 10.1.0.1 .*Frag needed.*mtu = 1400\|mtu.*1400" "$tmp/ping" ||
 in_ns A ping -M do -s 1452 -c 2 -W 20 fd03::2 >"$tmp/ping" 2>&1
 grep -qi "From fd01::1 .*mtu=1400\|mtu.*1400" "$tmp/ping" || fail "packet too big: $(cat "$tmp/ping")"
 # What may be fragmented is.
+# (Two fragments of each: of what waits for a neighbour that is not known yet the router keeps three.)
+until_true 60 answers A 10.3.0.2 || fail "C is not reached"
 ipn A route flush cache
 ping_all A "$tmp/ping" 3 -M dont -s 1472 -i 0.2 10.3.0.2 || fail "fragments: $(cat "$tmp/ping")"
 ok "an MTU step is said, or fragmented over"

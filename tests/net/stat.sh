@@ -335,7 +335,7 @@ pid, fd = pty.fork()
 if pid == 0:
     os.environ.pop("COLUMNS", None)
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    os.execv(holdoff, [holdoff, "stat"] + args + ["-c", "1", "-i", "50ms"])
+    os.execv(holdoff, [holdoff, "stat"] + args + ["-c", "1"] + ([] if "-i" in args else ["-i", "50ms"]))
 out = b""
 while True:
     try:
@@ -348,13 +348,54 @@ while True:
 lines = out.decode().replace("\r", "").splitlines()
 assert os.waitpid(pid, 0)[1] == 0, lines
 assert len(lines) > 1 and max(map(len, lines)) <= columns, lines
-print(lines[0])
+print("\n".join(lines))
 PY
 for columns in 60 80 120; do
 	for view in '' --cpu --queues --driver; do
 		# shellcheck disable=SC2086
 		in_b python3 "$tmp/width.py" "$holdoff" $columns vb $view >"$tmp/wide" || fail "$columns columns, stat $view"
 	done
+done
+# Of an interface that loses in every way the rows wrap, and name each of them whole. Its counters are files.
+cat >"$tmp/losses.py" <<'PY'
+import os, re, subprocess, sys, threading, time
+holdoff, width_py, root, columns = sys.argv[1:5]
+names = """rx_errors tx_errors rx_dropped tx_dropped rx_over_errors rx_missed_errors rx_fifo_errors rx_crc_errors
+	rx_frame_errors rx_length_errors tx_aborted_errors tx_carrier_errors tx_fifo_errors tx_window_errors""".split()
+at = root + "/sys/class/net/eth0/"
+os.makedirs(at + "statistics", exist_ok=True)
+begun, done = threading.Event(), threading.Event()
+def put(name, text):
+    with open(name + ".new", "w") as f:
+        f.write(text)
+    os.rename(name + ".new", name)
+def lose():
+    put(at + "ifindex", "7\n")
+    for n in range(1, 1 << 30):
+        for name in names:
+            put(at + "statistics/" + name, f"{n}\n")
+        begun.set()
+        if done.wait(0.02):
+            return
+writer = threading.Thread(target=lose, daemon=True)
+writer.start()
+begun.wait()
+# Until in one interval all of them have moved.
+said, end = "", time.time() + 60
+while not all(re.search(rf"\b{name} [1-9]", said) for name in names) and time.time() < end:
+    said = subprocess.run([sys.executable, width_py, holdoff, columns, "eth0", "--root", root, "-i", "200ms"],
+                          stdout=subprocess.PIPE, check=False, text=True).stdout
+done.set()
+writer.join()
+missing = [name for name in names if not re.search(rf"\b{name} [1-9]", said)]
+assert not missing, (missing, said)
+lines = said.splitlines()
+assert len(lines) > 3 and lines[1].startswith("eth0 "), said
+# They begin under the second column, and no name is apart from its number.
+assert all(re.match(r" {11}[a-z_]+ [0-9]+(,|$)", line) and not re.search(r"[a-z_]+$", line) for line in lines[2:]), said
+PY
+for columns in 60 80 120; do
+	python3 "$tmp/losses.py" "$holdoff" "$tmp/width.py" "$tmp/root" $columns || fail "$columns columns: losses are not named"
 done
 in_b python3 "$tmp/width.py" "$holdoff" 80 vb | grep -q 'rx pkt/s.*tx pkt/s.*rxdrop/s' || fail "80 columns lack drops"
 in_b "$holdoff" stat vb -c 1 -i 50ms | grep -q 'squeezed  named' || fail "without a terminal columns are missing"

@@ -417,7 +417,7 @@ static void expect_late(unsigned good, const char *says)
 static void test_broken_files(void **state)
 {
 	expect_open("pcap:nowhere", "cannot be opened: No such file");
-	expect_open("pcap:.", "is a folder");
+	expect_open("pcap:.", "is a directory");
 	f.n = 0;
 	save("b");
 	expect_open("pcap:b", "is empty");
