@@ -17,21 +17,58 @@ import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-UNIT = ["route_tables", "route_forward"]
-FAST, IP4, IP6, OUTPUT, LOCAL, HOLD, ICMP4, ICMP6, FRAG, OPTIONS, SLOW, ARP, ND, IFACE = (
+UNIT = ["route_tables", "route_forward", "fib"]
+# As long as a mutant is looked for, not for the last fault.
+os.environ.setdefault("HOLDOFF_FIB_OPS", "3000")
+IP4, IP6, OUTPUT, LOCAL, HOLD, ICMP4, ICMP6, FRAG, OPTIONS, SLOW, ARP, ND, IFACE = (
     f"src/route/{f}.c" for f in (
-        "fast", "ip4", "ip6", "output", "local", "hold", "icmp4", "icmp6", "frag",
+        "ip4", "ip6", "output", "local", "hold", "icmp4", "icmp6", "frag",
         "ip4_options", "slow", "arp", "nd", "iface"))
+# Where a line may stand in one of several files.
+FAST = ("src/route/fast.c", "src/route/fast.h")
+FIB4, FIB_NODE = "src/route/fib4.c", "src/route/fib_node.c"
+APPLY = "src/cmd/forward_apply.c"
 
 # name, file, what is there (once), what is there instead
 MUTANTS = [
     # The fast path.
     ("fast-loopback-source", FAST, "|| (uint8_t)src == 127", "|| false"),
+    ("fast-link-local-source", FAST, "(uint16_t)src == 0xfea9", "false"),
+    ("fast-own-source-4", FAST, "return !(own->v4[bit / 64] >> (bit % 64) & 1);", "return true;"),
+    ("fast-own-source-6", FAST, "return !(own->v6[bit / 64] >> (bit % 64) & 1);", "return true;"),
+    ("fast-unspecified-source-6", FAST, "load64(ip + 8) == 0 || ", ""),
+    ("fast-link-local-source-6", FAST, "ip[8] >= 0xfe", "ip[8] >= 0xff"),
+    ("fast-group-source-6", FAST, "ip[8] >= 0xfe", "ip[8] == 0xfe"),
+    ("fast-ttl-1-forwarded", FAST, "|| ip[8] <= 1", "|| ip[8] < 1"),
+    ("fast-ttl-not-looked-at", FAST, "|| ip[8] <= 1", ""),
+    ("fast-checksum-not-checked", FAST, "!sum_right(sum)", "false"),
+    ("fast-checksum-carry-dropped", FAST, "sum += sum < first;", "(void)first;"),
+    ("fast-checksum-word-left-out", FAST, " + load32(ip + 16) + load32(ip + 8)", " + load32(ip + 16)"),
+    ("fast-checksum-becomes-ffff", FAST, ">= 0xfffe0000 ? 0x1ffff", ">= 0xffff0000 ? 0x1ffff"),
+    ("fast-checksum-carry-early", FAST, ">= 0xfffe0000 ? 0x1ffff", ">= 0xfffd0000 ? 0x1ffff"),
+    ("fast-length-beyond-frame-4", FAST, "bytes - PK_IPV4_BYTES > have - PK_IPV4_BYTES",
+     "bytes < PK_IPV4_BYTES"),
+    ("fast-length-below-header-4", FAST, "bytes - PK_IPV4_BYTES > have - PK_IPV4_BYTES",
+     "bytes > have"),
+    ("fast-mtu-ignored", FAST, "return load64(draft) <= nh->longest;", "return true;"),
+    ("fast-down-interface", FAST, "return in && in->up ?", "return in ?"),
     ("fast-group-source", FAST, "(uint8_t)(src - 1) >= 223", "(uint8_t)(src - 1) >= 239"),
     ("fast-length-beyond-frame-6", FAST, "bytes > have || ip[6]", "ip[6]"),
     ("fast-hop-limit-1-forwarded", FAST, "ip[7] <= 1))", "ip[7] < 1))"),
     ("fast-hop-by-hop", FAST, "ip[6] == PK_IP_HOPOPTS ||", "false ||"),
     ("fast-ecmp-one-path", FAST, "h % RO_ECMP_BUCKETS", "h % 1"),
+    # The longest prefix.
+    ("fib4-shorter-over-longer", FIB4, "if (!fib->upper[below])", "if (true)"),
+    ("fib4-nothing-above", FIB4, "while ((at /= 2)) {", "while (false) {"),
+    ("fib4-default-not-above", FIB4, "while ((at /= 2)) {", "while ((at /= 2) > 1) {"),
+    ("fib-node-cover-stays", FIB_NODE, "if (owner_of(t, entry)->cover != cover)", "if (false)"),
+    # What a router's file says.
+    ("apply-prefix-not-cut", APPLY, "route->dst.addr.byte[b / 8] &= (uint8_t) ~(0x80 >> b % 8);", ";"),
+    ("apply-no-link-local", APPLY, "f->addr[a].addr.family == RO_IPV6", "false"),
+    ("apply-link-local-bit", APPLY, "mac[0] ^ 2", "mac[0]"),
+    ("apply-steps-lose-carry", APPLY, "if (a->byte[b / 8] & (0x80 >> b % 8))\n\t\t\treturn;", "return;"),
+    ("apply-repeat-steps-bits", APPLY, "step_addr(&route->dst.addr, route->dst.len);",
+     "step_addr(&route->dst.addr, 32);"),
     # IPv4.
     ("v4-checksum-not-checked", IP4, "pk_csum_fold(pk_csum(p->ip, header)) != 0xffff", "false"),
     ("v4-length-beyond-frame", IP4, "total < header || total > frame", "total < header"),
@@ -168,13 +205,25 @@ def prepare(scratch):
         raise SystemExit(f"without any mutation a test fails: {bad}")
 
 
+def place(scratch, name, paths, old):
+    """The file that has the line, and its text."""
+    found, times = None, 0
+    for path in [paths] if isinstance(paths, str) else paths:
+        target = os.path.join(scratch, path)
+        if not os.path.exists(target):
+            continue
+        with open(target, encoding="utf-8") as f:
+            text = f.read()
+        if old in text:
+            found, times = (target, text), times + text.count(old)
+    if times != 1:
+        raise SystemExit(f"{name}: {paths} has {times} times '{old}', not once")
+    return found
+
+
 def one(scratch, name, path, old, new):
     """The verdict about a mutant: how it was killed, or None."""
-    target = os.path.join(scratch, path)
-    with open(target, encoding="utf-8") as f:
-        text = f.read()
-    if text.count(old) != 1:
-        raise SystemExit(f"{name}: {path} has {text.count(old)} times '{old}', not once")
+    target, text = place(scratch, name, path, old)
     try:
         with open(target, "w", encoding="utf-8") as f:
             f.write(text.replace(old, new))
