@@ -15,17 +15,19 @@ _holdoff() {
 		return
 	fi
 	# A command of commands: options are asked of the one chosen.
-	local sub=
-	if [ "$command" = fib ]; then
-		if [ "$COMP_CWORD" -eq 2 ]; then
-			COMPREPLY=($(compgen -W "load lookup bench" -- "$cur"))
-			return
-		fi
-		sub=${COMP_WORDS[2]}
+	local sub= subs=
+	case $command in
+	fib) subs="load lookup bench" sub=${COMP_WORDS[2]} ;;
+	lab) subs="list show run exam" && [ "${COMP_WORDS[2]}" = exam ] && sub=exam ;;
+	esac
+	if [ -n "$subs" ] && [ "$COMP_CWORD" -eq 2 ] && [[ $cur != -* ]]; then
+		COMPREPLY=($(compgen -W "$subs" -- "$cur"))
+		return
 	fi
 	case $cur in
 	-*)
 		COMPREPLY=($(compgen -W "$("$program" "$command" $sub --help 2>/dev/null |
+			sed -n 's/^ *\(-[a-zA-Z?], \)\?\(--[a-z].*\)/\2/p' | sed 's/   .*//' |
 			grep -o -- '--[a-z][a-z0-9-]*=\?' | sort -u)" -- "$cur"))
 		[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 		;;
@@ -44,7 +46,7 @@ _holdoff() {
 		COMPREPLY=($(compgen -P pcap: -f -- "${cur#*:}"))
 		;;
 	*)
-		if [ "$command" = fib ]; then
+		if [ -n "$subs" ]; then
 			COMPREPLY=($(compgen -f -- "$cur"))
 			return
 		fi
