@@ -233,10 +233,16 @@ static uint32_t any_frame(void)
 	for (unsigned k = rnd(3); k && !rnd(2); k--)
 		frame[rnd(4) ? 14 + rnd(40) : rnd(14)] = (uint8_t)rnd(256);
 	if (pk_load16(frame + 12) == PK_ETH_IPV4 && rnd(2)) {
+		bool most = !rnd(16);
 		uint16_t csum;
 
+		/* Identification and fragment at their greatest: sums of words carry. */
+		if (most)
+			memset(frame + 18, 0xff, 4);
 		memset(frame + 24, 0, 2);
 		csum = pk_csum_finish(pk_csum(frame + 14, 20));
+		if (most)
+			csum = (uint16_t)(csum + rnd(3) - 1);
 		memcpy(frame + 24, &csum, 2);
 	}
 	return rnd(10) ? n : 14 + rnd(n - 14);
