@@ -284,6 +284,55 @@ static void test_same_both_ways(void **state)
 	rig_close(&slow);
 }
 
+/* Of each checksum that a header can have the next one is right. */
+static void test_every_checksum(void **state)
+{
+	struct rig r;
+	uint32_t n;
+
+	rig_ready(&r, "sum", false);
+	n = rig_udp(frame, 0, "10.0.0.7", "10.1.0.2", 20);
+	for (unsigned id = 0; id < 65536; id++) {
+		uint16_t csum;
+
+		pk_store16(frame + 18, (uint16_t)id);
+		memset(frame + 24, 0, 2);
+		csum = pk_csum_finish(pk_csum(frame + 14, 20));
+		memcpy(frame + 24, &csum, 2);
+		rig_in(&r, 0, frame, n, 0, 0, 0);
+		if (rig_out(&r, 1, out, NULL) != n || out[22] != frame[22] - 1 ||
+		    pk_csum_fold(pk_csum(out + 14, 20)) != 0xffff ||
+		    pk_load16(out + 24) == 0xffff) {
+			print_error("checksum %04x becomes %04x\n", pk_load16(frame + 24),
+				    pk_load16(out + 24));
+			fail();
+		}
+	}
+	check_balance(&r);
+	rig_close(&r);
+}
+
+/* An interface that is down takes nothing. */
+static void test_down(void **state)
+{
+	struct ro_iface_config c = { .ifindex = 1, .mac = { 2, 0, 0, 0, 1, 0 }, .mtu = 1500 };
+	struct rig r;
+	uint32_t n;
+
+	rig_ready(&r, "down", false);
+	assert_int_equal(ro_iface_set(r.tables, &c, NULL), 0);
+	n = rig_udp(frame, 0, "10.0.0.7", "10.1.0.2", 20);
+	rig_in(&r, 0, frame, n, 0, 0, 0);
+	assert_int_equal(rig_out(&r, 1, out, NULL), 0);
+	assert_int_equal(rig_drops(&r, RO_DROP_INTERFACE_DOWN), 1);
+	c.up = true;
+	assert_int_equal(ro_iface_set(r.tables, &c, NULL), 0);
+	rig_in(&r, 0, frame, n, 0, 0, 0);
+	assert_int_equal(rig_out(&r, 1, out, NULL), n);
+	check_balance(&r);
+	rig_close(&r);
+}
+
 /* --- neighbours over time ------------------------------------------------------------------- */
 
 struct timeline {
@@ -419,6 +468,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tag_beside),     cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_offloads),       cmocka_unit_test(test_same_both_ways),
+		cmocka_unit_test(test_every_checksum), cmocka_unit_test(test_down),
 		cmocka_unit_test(test_neighbour_life),
 	};
 
