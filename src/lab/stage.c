@@ -633,10 +633,9 @@ void lab_stage_quiesce(struct lab_stage *stage)
 	}
 }
 
-void lab_stage_stop(struct lab_stage *stage)
+/* What works and what serves queues; those that have stopped already stay so. */
+static void stop_tasks(struct lab_stage *stage)
 {
-	/* Senders first; then what they sent must arrive before anybody stops to receive. */
-	lab_stage_quiesce(stage);
 	for (unsigned w = 0; w < stage->n_work; w++)
 		lab_work_stop(&stage->work[w]);
 	for (unsigned i = 0; i < stage->n_chips; i++) {
@@ -645,6 +644,13 @@ void lab_stage_stop(struct lab_stage *stage)
 				mac_rx_stop(stage->chip[i].rx[q]);
 		}
 	}
+}
+
+void lab_stage_stop(struct lab_stage *stage)
+{
+	/* Senders first; then what they sent must arrive before anybody stops to receive. */
+	lab_stage_quiesce(stage);
+	stop_tasks(stage);
 	for (unsigned i = 0; i < stage->n_chips; i++) {
 		if (stage->chip[i].socket)
 			lab_socket_close(stage->chip[i].socket);
@@ -656,14 +662,7 @@ void lab_stage_stop(struct lab_stage *stage)
 void lab_stage_free(struct lab_stage *stage)
 {
 	/* Only a run that failed half-way still has tasks here. */
-	for (unsigned w = 0; w < stage->n_work; w++)
-		lab_work_stop(&stage->work[w]);
-	for (unsigned i = 0; i < stage->n_chips; i++) {
-		for (unsigned q = 0; q < stage->chip[i].queues; q++) {
-			if (stage->chip[i].rx[q])
-				mac_rx_stop(stage->chip[i].rx[q]);
-		}
-	}
+	stop_tasks(stage);
 	for (unsigned i = 0; i < stage->n_chips; i++) {
 		if (stage->chip[i].port)
 			port_stop(stage->chip[i].port);

@@ -17,38 +17,17 @@ cd "$(dirname "$0")/../.." || exit 1
 holdoff=$(realpath "${HOLDOFF:-build/holdoff}")
 frames=${HOLDOFF_FRAMES:-100000}
 A=hstat$$a B=hstat$$b
-tmp=$(mktemp -d) || exit 1
-failed=0
-
-cleanup() {
-	for pid in $(jobs -p); do kill -9 "$pid" 2>/dev/null; done
-	ip netns del "$A" 2>/dev/null
-	ip netns del "$B" 2>/dev/null
-	rm -rf "$tmp"
-}
-trap cleanup EXIT
-trap 'exit 1' INT TERM
-
-[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
-[ -x "$holdoff" ] || { echo "$holdoff is not built"; exit 77; }
-for tool in jq ethtool curl python3; do
-	command -v $tool >/dev/null || { echo "$tool is not installed"; exit 77; }
-done
-ip netns add "$A" && ip netns add "$B" || { echo "no network namespaces"; exit 77; }
+# shellcheck source=tests/net/shared.bash
+. tests/net/shared.bash
+needs_root
+[ -x "$holdoff" ] || skip "$holdoff is not built"
+needs jq ethtool curl python3
+add_namespaces "$A" "$B" || skip "no network namespaces"
 
 in_a() { ip netns exec "$A" "$@"; }
 # In the background only without this, so that $! is the program itself.
 in_b() { ip netns exec "$B" "$@"; }
 fail() { echo "FAILED: $*"; failed=$((failed + 1)); return 1; }
-# until_true SECONDS COMMAND...: SECONDS only bounds what has failed; a busy machine may need as long.
-until_true() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ $SECONDS -le $end ] || return 1
-		sleep 0.05
-	done
-}
 # within NAME LOW VALUE HIGH
 within() {
 	if [ "$2" -le "$3" ] && [ "$3" -le "$4" ]; then
@@ -64,20 +43,11 @@ link() {
 	ip -n "$A" link del va 2>/dev/null
 	ip link add va netns "$A" numtxqueues "$1" numrxqueues "$1" type veth \
 		peer name vb netns "$B" numtxqueues "$1" numrxqueues "$1" || exit 1
-	in_a sysctl -qw net.ipv6.conf.va.disable_ipv6=1
-	in_b sysctl -qw net.ipv6.conf.vb.disable_ipv6=1
 	in_a ethtool -L va rx "$1" tx "$1" && in_b ethtool -L vb rx "$1" tx "$1" || exit 1
 	in_b ethtool -K vb gro on && in_a ethtool -K va tso off || exit 1
 	ip -n "$A" link set va up
 	ip -n "$B" link set vb up
-	until_true 60 carrier || exit 1
-}
-# The kernel gives an interface whose peer comes up later its queue some time after its carrier, and drops
-# all until then.
-carrier() {
-	local says
-	says=$(ip -n "$A" link show va && ip -n "$B" link show vb) &&
-		[ "$(grep -c LOWER_UP <<<"$says")" = 2 ] && [[ $says != *qdisc\ noop* ]]
+	until_true 60 has_carrier "$A" va && until_true 60 has_carrier "$B" vb || exit 1
 }
 dev() { in_b awk -v n="$1" '/vb:/ {sub(".*:", ""); print $n}' /proc/net/dev; }
 driver() { in_b ethtool -S vb | awk '/rx_queue_[0-9]+_xdp_packets:/ {s += $2} END {print s + 0}'; }
