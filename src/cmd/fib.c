@@ -220,7 +220,7 @@ int cmd_fib(int argc, char **argv, struct ho_err *err)
 		return CMD_USAGE;
 	}
 	o.lookup = !strcmp(argv[1], "lookup");
-	if (cmd_parse(o.lookup ? &lookup_argp : &load_argp, argc - 1, argv + 1, &o, err))
+	if (cmd_parse_sub("fib", o.lookup ? &lookup_argp : &load_argp, argc - 1, argv + 1, &o, err))
 		return CMD_USAGE;
 	rc = cmd_fib_read(&routes, o.file ? o.file : "-", err);
 	if (rc)

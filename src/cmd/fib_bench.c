@@ -285,7 +285,7 @@ int cmd_fib_bench(int argc, char **argv, struct ho_err *err)
 				 .addresses = -1,
 				 .shape = FIB_GEN_INTERNET,
 				 .err = err };
-	if (cmd_parse(&argp, argc, argv, b, err)) {
+	if (cmd_parse_sub("fib", &argp, argc, argv, b, err)) {
 		free(b);
 		return CMD_USAGE;
 	}

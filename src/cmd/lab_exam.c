@@ -265,7 +265,7 @@ int cmd_lab_exam(int argc, char **argv, struct ho_err *err)
 		       "the truth is had by turning every knob. Rows of the table: what would "
 		       "have helped most; columns: the cause that was named.",
 	};
-	int status = cmd_parse(&argp, argc, argv, &a, err), rc;
+	int status = cmd_parse_sub("lab", &argp, argc, argv, &a, err), rc;
 
 	if (status != CMD_DONE)
 		return status;

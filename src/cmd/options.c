@@ -30,12 +30,18 @@ int cmd_status_of(int rc)
 
 int cmd_parse(const struct argp *argp, int argc, char **argv, void *input, struct ho_err *err)
 {
+	return cmd_parse_sub(NULL, argp, argc, argv, input, err);
+}
+
+int cmd_parse_sub(const char *of, const struct argp *argp, int argc, char **argv, void *input,
+		  struct ho_err *err)
+{
 	static char name[64];
 
 	/* argp's own exit status for a wrong option, which is otherwise EX_USAGE; and the name that
 	 * it calls us. */
 	argp_err_exit_status = CMD_USAGE;
-	snprintf(name, sizeof(name), "holdoff %s", argv[0]);
+	snprintf(name, sizeof(name), "holdoff %s%s%s", of ? of : "", of ? " " : "", argv[0]);
 	argv[0] = name;
 	if (argp_parse(argp, argc, argv, 0, NULL, input) != 0) {
 		if (!err->text[0])

@@ -38,6 +38,9 @@ extern const struct argp cmd_options_argp;
 /* Runs the parser; options that are unknown to argp are reported by it, and the exit status is
  * CMD_USAGE. Returns CMD_DONE or CMD_USAGE; never returns for --help. */
 int cmd_parse(const struct argp *argp, int argc, char **argv, void *input, struct ho_err *err);
+/* The same for a command of the command `of`, say fib: argv[0] is "load". */
+int cmd_parse_sub(const char *of, const struct argp *argp, int argc, char **argv, void *input,
+		  struct ho_err *err);
 
 /* The value of --`option`: a count, a time. -EINVAL or -ERANGE, with a sentence. */
 int cmd_parse_count(const char *option, const char *arg, uint64_t *out, struct ho_err *err);

@@ -80,6 +80,9 @@ def options(commands):
         others = named(page(REFERS[command])) if command in REFERS else set()
         for sub in SUB.get(command, [""]):
             helps = helped(command, sub)
+            words = " ".join(["holdoff", command, sub]).strip()
+            if not said(*words.split()[1:], "--help").startswith(f"Usage: {words} "):
+                fail(f"'{words} --help' is the usage of another command")
             every |= helps
             if helps != completed(command, sub, "--"):
                 fail(f"{command} {sub}: --help lists {sorted(helps)}, "
