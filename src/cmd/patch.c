@@ -26,6 +26,7 @@ struct patch {
 	struct port *port[2];
 	struct tr_forwarder **worker;
 	unsigned n;
+	uint64_t counted; /* by all workers, towards --count */
 };
 
 enum { OPT_MODE = 0x300 };
@@ -141,22 +142,35 @@ static bool all_done(const struct patch *p)
 	return true;
 }
 
+/* The count is of all workers together: the one that reached it ends the others. */
+static bool any_done(const struct patch *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		if (__atomic_load_n(&p->worker[i]->done, __ATOMIC_ACQUIRE))
+			return true;
+	}
+	return false;
+}
+
 /* Workers see to the duration themselves, unless they wait for a pipe's reader. */
-static void watch(struct patch *p, uint64_t end_ns)
+static void watch(struct patch *p, bool counting, uint64_t end_ns)
 {
 	struct totals before, now;
-	bool asked = false;
+	bool asked = false, over = false;
 
 	read_totals(p, &before);
 	cmd_session_rows_begin(&p->session);
 	while (!all_done(p)) {
-		if (cmd_session_wait(&p->session, asked ? RT_FOREVER : end_ns)) {
+		if (cmd_session_wait(&p->session, over ? RT_FOREVER : end_ns)) {
 			read_totals(p, &now);
 			row(p, &now, &before);
 			before = now;
 		}
-		if (!asked && (p->session.interrupted || rt_now_ns(p->session.rt) >= end_ns)) {
+		if (!over && (p->session.interrupted || rt_now_ns(p->session.rt) >= end_ns)) {
+			over = true;
 			cmd_session_hurry(&p->session);
+		}
+		if (!asked && (over || (counting && any_done(p)))) {
 			for (unsigned i = 0; i < p->n; i++)
 				tr_stop_ask(&p->worker[i]->stop);
 			asked = true;
@@ -201,7 +215,8 @@ static int make_workers(struct patch *p, const struct patch_options *o, struct h
 			.rt = p->session.rt,
 			.path = { make_path(p, 0, i), make_path(p, 1, i) },
 			.mode = o->mode,
-			.count = o->common.count / queues + (i < o->common.count % queues),
+			.count = o->common.count,
+			.shared_count = &p->counted,
 			.end_ns =
 				o->common.duration_ns ? start + o->common.duration_ns : RT_FOREVER,
 			.done_event = p->session.done_event,
@@ -255,7 +270,8 @@ static int run(struct patch *p, const struct patch_options *o, struct ho_err *er
 		rc = cmd_session_spawn(&p->session, p->port[0], i, "patch", tr_forwarder_run,
 				       p->worker[i], err);
 	if (rc == 0)
-		watch(p, o->common.duration_ns ? start + o->common.duration_ns : RT_FOREVER);
+		watch(p, o->common.count != 0,
+		      o->common.duration_ns ? start + o->common.duration_ns : RT_FOREVER);
 	for (unsigned i = 0; i < p->n; i++)
 		tr_stop_ask(&p->worker[i]->stop);
 	cmd_session_join(&p->session);
@@ -277,6 +293,8 @@ static void finish_report(struct patch *p)
 		}
 		r->offered += ms_report_add_external(r, p->port[e], true, false);
 	}
+	for (unsigned i = 0; i < p->n; i++)
+		r->drops[PORT_DROP_RX_CLOSED] += p->worker[i]->unwanted;
 	/* These are part of what was offered: nothing of the balance hangs on whose they were. */
 	r->external = 0;
 	r->offered += r->rx_packets;

@@ -36,7 +36,9 @@ struct rr {
 	/* The results. */
 	struct tr_rr_client_stats sum;
 	uint64_t served, refused, foreign;
-	double elapsed; /* s, from the first request to the last reply */
+	uint64_t counted; /* requests that came to all servers, towards the --count of a server
+			     alone */
+	double elapsed;   /* s, from the first request to the last reply */
 	struct ms_rates rates;
 };
 
@@ -276,6 +278,9 @@ static int make_servers(struct rr *r, const struct rr_options *o, struct ho_err 
 			.txq = r->server_port->txq[i % r->server_port->n_txq],
 			.cache = r->server_port->rxq[i]->cache,
 			.reply_bytes = o->reply_bytes,
+			/* With a client, transactions are counted. */
+			.count = r->client_port ? 0 : o->common.count,
+			.shared_count = &r->counted,
 			.done_event = r->session.done_event,
 		};
 		int rc = tr_rr_server_create(&config, &r->server[i], err);
@@ -385,12 +390,14 @@ static void finish_report(struct rr *r)
 {
 	const bool both = r->client_port && r->server_port;
 	struct ms_report *report = &r->report;
+	uint64_t unwanted = 0;
 
 	sum_clients(r, &r->sum);
 	r->served = requests_served(r);
 	for (unsigned i = 0; i < r->n_servers; i++) {
 		r->refused += r->server[i]->refused;
 		r->foreign += r->server[i]->others;
+		unwanted += r->server[i]->unwanted;
 	}
 	r->foreign += r->sum.others;
 	for (unsigned i = 0; i < r->n_clients; i++) {
@@ -404,7 +411,8 @@ static void finish_report(struct rr *r)
 	if (both)
 		report->delivered = r->sum.replies + r->served;
 	else
-		report->delivered = report->tx_packets + report->rx_packets;
+		report->delivered = report->tx_packets + report->rx_packets - unwanted;
+	report->drops[PORT_DROP_RX_CLOSED] += unwanted;
 	report->tx_seconds = report->rx_seconds = report->seconds;
 }
 

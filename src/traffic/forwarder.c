@@ -102,8 +102,34 @@ static inline void transmit(struct held *h, enum tr_forward_mode mode)
 	}
 }
 
+/* Of the burst in hand, keeps as many frames as are still wanted. */
+static void apply_count(struct tr_forwarder *f, struct held *h)
+{
+	struct pk_cache *cache = h->path->rxq->cache;
+	uint64_t frames = 0, before, wanted;
+	unsigned end = 0;
+
+	for (unsigned i = 0; i < h->n; i++)
+		frames += !(h->slot[i].flags & PK_MORE);
+	before = __atomic_fetch_add(f->config.shared_count, frames, __ATOMIC_RELAXED);
+	wanted = before < f->config.count ? f->config.count - before : 0;
+	if (frames <= wanted)
+		return;
+	for (uint64_t k = 0; k < wanted; k++)
+		end += pk_frame_slots(h->slot + end, h->n - end);
+	pk_free_slots(cache, h->slot + end, h->n - end);
+	ho_ctr_add(&f->unwanted, frames - wanted);
+	h->n = end;
+}
+
+static bool count_reached(const struct tr_forwarder *f)
+{
+	return f->config.count &&
+	       __atomic_load_n(f->config.shared_count, __ATOMIC_RELAXED) >= f->config.count;
+}
+
 /* Both directions once. Returns the slots received. */
-static inline unsigned turn(struct held *h, enum tr_forward_mode mode)
+static inline unsigned turn(struct tr_forwarder *f, struct held *h, enum tr_forward_mode mode)
 {
 	unsigned got = 0;
 
@@ -111,9 +137,11 @@ static inline unsigned turn(struct held *h, enum tr_forward_mode mode)
 		if (!h[i].path->rxq)
 			continue;
 		h[i].n = port_rx(h[i].path->rxq, h[i].slot, PK_BURST);
+		got += h[i].n;
+		if (ho_unlikely(f->config.count))
+			apply_count(f, &h[i]);
 		if (h[i].n)
 			transmit(&h[i], mode);
-		got += h[i].n;
 	}
 	return got;
 }
@@ -133,7 +161,7 @@ static inline void run(struct tr_forwarder *f, struct held *h, const enum tr_for
 	struct rt *rt = f->config.rt;
 	struct port_rxq *rxq[2];
 	unsigned n_rxq = 0;
-	uint64_t idle_since = 0, moved = 0, then = 0;
+	uint64_t idle_since = 0, then = 0;
 
 	ticks_since(rt, &then);
 	for (unsigned i = 0; i < 2; i++) {
@@ -141,20 +169,18 @@ static inline void run(struct tr_forwarder *f, struct held *h, const enum tr_for
 			rxq[n_rxq++] = f->config.path[i].rxq;
 	}
 	for (;;) {
-		unsigned got = turn(h, mode);
+		unsigned got = turn(f, h, mode);
 		uint64_t ticks = ticks_since(rt, &then), now;
 
 		rt_spend(rt, RT_COST_POLL, 1);
 		rt_spend(rt, RT_COST_TX_FRAME, got);
-		moved += got;
 		if (ho_likely(got)) {
 			ho_ctr_add(&f->turns, 1);
 			ho_ctr_add(&f->busy_ticks, ticks);
 			if (got == 2 * PK_BURST)
 				ho_hist_add(&f->full_turn_ticks, ticks);
 			idle_since = 0;
-			if (ho_unlikely(tr_stop_asked(&f->stop)) ||
-			    (f->config.count && moved >= f->config.count) ||
+			if (ho_unlikely(tr_stop_asked(&f->stop)) || count_reached(f) ||
 			    (f->config.end_ns != RT_FOREVER && rt_now_ns(rt) >= f->config.end_ns))
 				break;
 			continue;
@@ -165,7 +191,8 @@ static inline void run(struct tr_forwarder *f, struct held *h, const enum tr_for
 				port_reap(f->config.path[i].txq);
 		}
 		now = rt_now_ns(rt);
-		if (tr_stop_asked(&f->stop) || now >= f->config.end_ns || tr_rx_ended(rxq, n_rxq))
+		if (tr_stop_asked(&f->stop) || now >= f->config.end_ns || count_reached(f) ||
+		    tr_rx_ended(rxq, n_rxq))
 			break;
 		idle_since = idle_since ? idle_since : now;
 		if (now - idle_since < TR_RX_SPIN_NS) {

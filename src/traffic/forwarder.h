@@ -32,8 +32,11 @@ struct tr_forwarder_config {
 	struct rt *rt;
 	struct tr_forward_path path[2]; /* all queues bound to one cache */
 	enum tr_forward_mode mode;
-	uint64_t count;              /* end after so many frames received; 0 = no limit */
-	uint64_t end_ns;             /* RT_FOREVER = no limit */
+	uint64_t count;  /* end after so many frames received; 0 = no limit */
+	uint64_t end_ns; /* RT_FOREVER = no limit */
+	/* Set by all of a run's forwarders as each adds to it: `count` is of all together. NULL
+	 * without a count. */
+	uint64_t *shared_count;
 	struct rt_event *done_event; /* signalled when the task ends; may be NULL */
 };
 
@@ -44,6 +47,7 @@ struct tr_forwarder {
 	uint64_t busy_ticks; /* TSC ticks spent in those; 0 on the virtual clock */
 	uint64_t idle_ticks; /* in the others, awake */
 	uint64_t sleeps;
+	uint64_t unwanted; /* frames that came behind the last one of `count`, and were dropped */
 	/* Ticks of turns that brought two full bursts: what those cost that nobody interrupted is
 	 * seen in its median. To be read when the task has ended. */
 	struct ho_hist full_turn_ticks;

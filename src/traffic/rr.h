@@ -28,13 +28,13 @@ struct tr_rr_client_config {
 	struct rt *rt;
 	struct port_rxq *rxq; /* bound to caches of the task's own */
 	struct port_txq *txq;
-	struct tr_source *source;    /* of stamped UDP frames */
-	unsigned outstanding;        /* 1 to TR_RR_OUTSTANDING_MAX */
-	uint64_t think_ns;           /* from a reply to the next request in its place */
-	uint64_t timeout_ns;         /* of a request */
-	unsigned tries;              /* requests of one transaction before it is given up */
-	uint64_t count;              /* transactions; 0 = no limit */
-	uint64_t end_ns;             /* no transaction begins from here on; RT_FOREVER = no limit */
+	struct tr_source *source; /* of stamped UDP frames */
+	unsigned outstanding;     /* 1 to TR_RR_OUTSTANDING_MAX */
+	uint64_t think_ns;        /* from a reply to the next request in its place */
+	uint64_t timeout_ns;      /* of a request */
+	unsigned tries;           /* requests of one transaction before it is given up */
+	uint64_t count;           /* transactions; 0 = no limit */
+	uint64_t end_ns;          /* no transaction begins from here on; RT_FOREVER = no limit */
 	bool block; /* sleep as soon as there is nothing, as in a blocking system call */
 	struct rt_event *done_event; /* signalled when it has quiesced; may be NULL */
 };
@@ -84,7 +84,11 @@ struct tr_rr_server_config {
 	struct port_txq *txq;
 	struct pk_cache *cache; /* of the task; what is not answered is freed to it */
 	uint32_t reply_bytes;   /* without FCS; 0 = the request's */
-	bool block;             /* sleep as soon as there is nothing */
+	uint64_t count;         /* requests to be answered; 0 = no limit */
+	/* Set by all of a run's servers as each adds to it: `count` is of all together. NULL
+	 * without a count. */
+	uint64_t *shared_count;
+	bool block; /* sleep as soon as there is nothing */
 	struct rt_event *done_event;
 };
 
@@ -96,6 +100,7 @@ struct tr_rr_server {
 	uint64_t replies;  /* handed to the port */
 	uint64_t refused;  /* requests that cannot be answered: no UDP, reply does not fit */
 	uint64_t others;   /* received frames that are no request */
+	uint64_t unwanted; /* requests that came behind the last one of `count` */
 	bool done;         /* atomic: the task has ended or is about to */
 };
 

@@ -97,6 +97,13 @@ int tr_rr_make_reply(const struct pk_arena *arena, struct pk_slot *slot, uint32_
 	return 0;
 }
 
+/* One request more: is it still to be answered? */
+static bool wanted(struct tr_rr_server *s)
+{
+	return !s->config.count ||
+	       __atomic_fetch_add(s->config.shared_count, 1, __ATOMIC_RELAXED) < s->config.count;
+}
+
 /* Turns the requests among n slots into replies; the others are freed. Returns the replies. */
 static unsigned answer(struct tr_rr_server *s, struct pk_slot *slots, unsigned n)
 {
@@ -115,6 +122,11 @@ static unsigned answer(struct tr_rr_server *s, struct pk_slot *slots, unsigned n
 		    (stamp.stream & TR_RR_REPLY)) {
 			pk_free_slots(s->config.cache, slots + i, used);
 			others++;
+			continue;
+		}
+		if (ho_unlikely(!wanted(s))) {
+			pk_free_slots(s->config.cache, slots + i, 1);
+			ho_ctr_add(&s->unwanted, 1);
 			continue;
 		}
 		ho_ctr_add(&s->requests, 1);

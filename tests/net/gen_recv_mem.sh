@@ -83,6 +83,22 @@ for mode in io mac macswap; do
 	run "patch-$mode" 0 ".command == \"patch\" and .mode == \"$mode\" and .delivered == 200000" \
 		patch null:,count=100000 null:,count=100000 --mode $mode -j
 done
+# A count is that many, not as many as a burst brought or as queues share.
+for queues in 1 3; do
+	run "patch-count-$queues" 0 '.delivered == 1001 and .offered == 1001 + (.drops.rx_closed // 0)' \
+		patch null: null: -c 1001 -q $queues -j
+	run "gen-count-$queues" 0 '.delivered == 1001' gen null: -c 1001 -q $queues -j
+	run "recv-count-$queues" 0 '.delivered == 1001' recv null: -c 1001 -q $queues -j
+	run "rr-count-$queues" 0 '.transactions == 101 and .served == 101' \
+		rr mem:a --serve mem:a -c 101 -q $queues --outstanding 64 --timeout 60s -j
+done
+run patch-count-few 0 '.delivered == 2' patch null: null: -c 2 -q 3 -j
+socket=@holdoff-count-$$
+"$holdoff" rr --serve "memif:$socket,role=server,wait=60s" -c 37 -j >"$tmp/served" 2>&1 &
+served=$!
+"$holdoff" gen "memif:$socket,wait=60s" -c 1000 -Q -j >"$tmp/out" 2>&1
+wait $served && tail -n 1 "$tmp/served" | jq -e '.served == 37 and .balanced' >/dev/null ||
+	{ bad "rr-count of a server"; cat "$tmp/served"; }
 
 # --- ends ----------------------------------------------------------------------------------------
 # ends SIGNAL ARGS...: begins, gets the signal when traffic flows, must end balanced.
