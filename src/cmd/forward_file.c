@@ -11,7 +11,6 @@
 #include "base/yaml.h"
 #include "base/document.h"
 
-#define IPV6_MTU_MIN 1280 /* RFC 8200 section 5 */
 #define REPEAT_MAX   (1u << 24)
 
 /* --- as the file has it --------------------------------------------------------------------- */
@@ -274,7 +273,7 @@ static int take_iface(struct load *l, unsigned i)
 		return COMPLAIN(l, "VLAN %u: from 1 to 4094 is possible, 0 is untagged", r->vlan);
 	c->vlan = (uint16_t)r->vlan;
 	NODE(l, "interfaces/%u/mtu", i);
-	if (r->mtu && (r->mtu < 68 || r->mtu > 65535))
+	if (r->mtu && (r->mtu < RO_MTU4_MIN || r->mtu > 65535))
 		return COMPLAIN(l, "MTU %u: from 68 to 65535 is possible", r->mtu);
 	c->mtu = r->mtu;
 	NODE(l, "interfaces/%u", i);
@@ -353,9 +352,9 @@ static int take_addresses(struct load *l, unsigned i)
 			return COMPLAIN(l, "'%s' is used twice", r->address[k]);
 		if (unusable(a))
 			return COMPLAIN(l, "'%s' is %s", r->address[k], unusable(a));
-		if (a->addr.family == RO_IPV6 && r->mtu && r->mtu < IPV6_MTU_MIN)
+		if (a->addr.family == RO_IPV6 && r->mtu && r->mtu < RO_MTU6_MIN)
 			return COMPLAIN(l, "'%s': IPv6 needs an MTU of %d at least", r->address[k],
-					IPV6_MTU_MIN);
+					RO_MTU6_MIN);
 		l->file->addrs++;
 	}
 	return 0;
@@ -479,6 +478,10 @@ static int take_route(struct load *l, unsigned i)
 		if (out->dst.addr.byte[b / 8] >> (7 - b % 8) & 1)
 			return COMPLAIN(l, "'%s' has bits behind its length", r->to);
 	}
+	NODE(l, "routes/%u/mtu", i);
+	if (r->mtu && (r->mtu < ro_mtu_min(out->dst.addr.family) || r->mtu > 65535))
+		return COMPLAIN(l, "MTU %u: from %u to 65535 is possible", r->mtu,
+				ro_mtu_min(out->dst.addr.family));
 	NODE(l, "routes/%u/count", i);
 	if (r->count > REPEAT_MAX || !fits(&out->dst, r->count ? r->count : 1))
 		return COMPLAIN(l, "%u routes from '%s' on are not possible", r->count, r->to);

@@ -212,6 +212,9 @@ static int route_check(const struct ro_route *r, struct ho_err *err)
 		return ho_err_set(err, -EINVAL,
 				  "%s/%u: %u next hops; a unicast route has 1 to %d, others none",
 				  text, r->dst.len, r->hops, RO_HOPS_MAX);
+	if (r->mtu && (r->mtu < ro_mtu_min(r->dst.addr.family) || r->mtu > 65535))
+		return ho_err_set(err, -EINVAL, "%s/%u: MTU %u: from %u to 65535 is possible", text,
+				  r->dst.len, r->mtu, ro_mtu_min(r->dst.addr.family));
 	if (r->prefsrc.family && r->prefsrc.family != r->dst.addr.family)
 		return ho_err_set(err, -EINVAL, "%s/%u: the source is of the other family", text,
 				  r->dst.len);

@@ -120,7 +120,7 @@ static int check(struct ro_tables *t, const struct ro_iface_config *c, struct ho
 	if (c->vlan > PK_VLAN_ID_MAX)
 		return ho_err_set(err, -EINVAL, "%s: VLAN %u is above %d", c->name, c->vlan,
 				  PK_VLAN_ID_MAX);
-	if (c->mtu < 68 || c->mtu > 65535)
+	if (c->mtu < RO_MTU4_MIN || c->mtu > 65535)
 		return ho_err_set(err, -EINVAL, "%s: MTU %u: from 68 to 65535 is possible", c->name,
 				  c->mtu);
 	there = t->view.by_vlan[c->port] ? t->view.by_vlan[c->port][c->vlan] : NULL;

@@ -177,7 +177,8 @@ static bool build(struct ro_kernel *k, const struct rib_route *r)
 
 	to->dst = prefix_of(r);
 	to->metric = r->metric;
-	to->mtu = p->mtu;
+	/* The kernel takes any number. */
+	to->mtu = p->mtu ? HO_MIN(HO_MAX(p->mtu, ro_mtu_min(to->dst.addr.family)), 65535u) : 0;
 	to->prefsrc =
 		p->prefsrc.family == r->family ? kern_addr_of(&p->prefsrc) : (struct ro_addr){ 0 };
 	to->hops = 0;

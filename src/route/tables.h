@@ -61,6 +61,16 @@ enum ro_route_kind {
 
 #define RO_HOPS_MAX 64 /* paths of one route */
 
+/* Every link carries packets of so many bytes: RFC 791 section 3.2 (a header with all its options
+ * and one unit of fragmentation behind it), RFC 8200 section 5. */
+#define RO_MTU4_MIN 68
+#define RO_MTU6_MIN 1280
+
+static inline uint32_t ro_mtu_min(uint8_t family)
+{
+	return family == RO_IPV4 ? RO_MTU4_MIN : RO_MTU6_MIN;
+}
+
 struct ro_hop {
 	uint32_t ifindex;
 	struct ro_addr via; /* family 0: the destination is on the link. May be IPv6 for an IPv4
@@ -72,7 +82,7 @@ struct ro_route {
 	struct ro_prefix dst;
 	enum ro_route_kind kind;
 	uint32_t metric;        /* several routes to one prefix: the least one is used */
-	uint32_t mtu;           /* of this route; 0 = the interface's */
+	uint32_t mtu; /* of this route; 0 = the interface's; RO_MTU4_MIN or RO_MTU6_MIN at least */
 	struct ro_addr prefsrc; /* source of packets of our own along it; family 0 = choose */
 	unsigned hops;          /* RO_UNICAST: 1 .. RO_HOPS_MAX; others 0 */
 	struct ro_hop hop[RO_HOPS_MAX];

@@ -248,6 +248,11 @@ p = ip(dst=D4) / udp(1300)
 case("v4-fragment-mtu-1280", "RFC 791 3.2", eth() / p, pieces(p, 1280, 2, "lan2", "D"))
 p = ip(dst="10.40.0.1") / udp(1300)
 case("v4-fragment-route-mtu", "RFC 1812 4.2.2.7", eth() / p, pieces(p, 1000, 1, "lan1", "B"))
+p = ip(dst="10.41.0.1") / udp(300)
+case("v4-fragment-least-mtu", "RFC 791 3.2", eth() / p, pieces(p, 68, 1, "lan1", "B"))
+p = ip(dst="10.41.0.1", options=[IPOption_nop()] * 40) / udp(100)
+case("v4-fragment-least-mtu-most-options", "RFC 791 3.2", eth() / p,
+     pieces(p, 68, 1, "lan1", "B", options=b"\1" * 40, later=b""))
 p = ip(dst=E4, options=[IPOption_nop(), IPOption_nop(), IPOption_nop(), IPOption_nop()]) / udp(700)
 case("v4-fragment-option-not-copied", "RFC 791 3.1", eth() / p,
      pieces(p, 576, 3, "lan3", "E", options=b"\1\1\1\1", later=b""))

@@ -52,6 +52,7 @@ refuse gateway_own 8:27 "own address" 's#via: 192.0.2.9#via: 192.0.2.1#'
 refuse neighbour_own 7:28 "own address" 's#\(.*\)addresses.*#&\n    neighbours: [{address: 192.0.2.1, mac: "02:00:00:00:00:01"}]#'
 refuse route_twice 9:10 "a second route" 's#.*10.0.0.0/8.*#&\n&#'
 refuse count 8:46 "are not possible" 's#10.0.0.0/8, via: 192.0.2.9#255.0.0.0/8, via: 192.0.2.9, count: 2#'
+refuse route_mtu 8:43 "from 68 to 65535" 's#via: 192.0.2.9#via: 192.0.2.9, mtu: 67#'
 refuse vlan 6:11 "from 1 to 4094" 's#port: p0#port: p0\n    vlan: 4095#'
 
 # And the same of ports on the command line.

@@ -71,6 +71,13 @@ ping_ok A 10.77.0.1 5
 ipn R route flush 10.77.0.0/16
 ok "metrics"
 
+# The kernel takes an MTU that nothing fits into; the router takes the least that a link may have.
+ipn R route add 10.77.0.0/16 via 10.2.0.2 mtu 20
+known
+ping_all A "$tmp/ping" 2 -M dont -s 200 -i 0.05 10.77.0.1 || fail "a tiny MTU: $(cat "$tmp/ping")"
+ipn R route flush 10.77.0.0/16
+ok "a route's MTU"
+
 # Two next hops: both are used, and one flow keeps to one.
 ipn R route add 10.77.0.0/16 nexthop via 10.2.0.2 weight 1 nexthop via 10.2.0.3 weight 1
 known

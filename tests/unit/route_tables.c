@@ -568,6 +568,16 @@ static void test_refused(void **state)
 	r.dst.addr.byte[1] = 0;
 	r.kind = RO_UNICAST;
 	assert_int_equal(ro_route_set(t, &r, &err), -EINVAL);
+	/* Less than what every link carries could not be cut into fragments. */
+	r.kind = RO_BLACKHOLE;
+	r.mtu = 67;
+	assert_int_equal(ro_route_set(t, &r, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "MTU 67"));
+	r.dst = (struct ro_prefix){ { RO_IPV6, { 0x20, 1 } }, 16 };
+	r.mtu = 1279;
+	assert_int_equal(ro_route_set(t, &r, &err), -EINVAL);
+	r.mtu = 1280;
+	assert_int_equal(ro_route_set(t, &r, &err), 0);
 	assert_int_equal(ro_iface_set(t, &c, &err), -EINVAL);
 	c.vlan = 0;
 	c.port = 1;
