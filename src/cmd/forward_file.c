@@ -11,7 +11,7 @@
 #include "base/yaml.h"
 #include "base/document.h"
 
-#define REPEAT_MAX   (1u << 24)
+#define REPEAT_MAX (1u << 24)
 
 /* --- as the file has it --------------------------------------------------------------------- */
 
@@ -294,8 +294,19 @@ static int take_iface(struct load *l, unsigned i)
 		return COMPLAIN(l, "a second interface '%s'", c->name);
 	NODE(l, "interfaces/%u/mac", i);
 	rc = r->mac ? parse_mac(l, r->mac, c->mac) : 0;
+	if (rc == 0 && r->mac && !memcmp(c->mac, "\0\0\0\0\0", 6))
+		return COMPLAIN(l, "'%s' is no interface's address", r->mac);
 	l->file->ifaces = i + 1;
 	return rc;
+}
+
+/* Is it the highest address of an IPv4 prefix that has one for everybody (RFC 3021)? */
+static bool is_broadcast(const struct ro_addr *a, unsigned len)
+{
+	const uint8_t *b = a->byte;
+	uint32_t word = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+
+	return a->family == RO_IPV4 && len > 0 && len < 31 && (word | 0xffffffffu >> len) == word;
 }
 
 /* What no interface can have for an address (RFC 1122 3.2.1.3, RFC 4291 2.5), or NULL. */
@@ -303,8 +314,6 @@ static const char *unusable(const struct forward_addr *a)
 {
 	static const uint8_t zero[16];
 	const uint8_t *b = a->addr.byte;
-	unsigned host = 32 - a->len;
-	uint32_t word;
 
 	if (a->addr.family == RO_IPV6) {
 		if (b[0] == 0xff)
@@ -315,10 +324,7 @@ static const char *unusable(const struct forward_addr *a)
 		return "no interface's address";
 	if (b[0] >= 224)
 		return "a group's address";
-	word = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-	if (a->len >= 31 || a->len == 0)
-		return NULL;
-	return (word | (0xffffffffu >> (32 - host))) == word ? "the broadcast of its link" : NULL;
+	return is_broadcast(&a->addr, a->len) ? "the broadcast of its link" : NULL;
 }
 
 static bool is_own(const struct load *l, const struct ro_addr *addr)
@@ -328,6 +334,37 @@ static bool is_own(const struct load *l, const struct ro_addr *addr)
 			return true;
 	}
 	return false;
+}
+
+static bool link_local(const struct ro_addr *a)
+{
+	return a->family == RO_IPV6 && a->byte[0] == 0xfe && (a->byte[1] & 0xc0) == 0x80;
+}
+
+static bool inside(const struct ro_addr *prefix, unsigned len, const struct ro_addr *addr)
+{
+	unsigned whole = len / 8, rest = len % 8;
+
+	return prefix->family == addr->family && !memcmp(prefix->byte, addr->byte, whole) &&
+	       (!rest || !((prefix->byte[whole] ^ addr->byte[whole]) >> (8 - rest)));
+}
+
+/* The address that was taken before for which there is something wrong with this one: the same, or
+ * the same link on another interface (a route has one). NULL = nothing. Link-local ones are each
+ * interface's own. */
+static const struct forward_addr *in_the_way(const struct load *l, const struct forward_addr *a)
+{
+	for (unsigned i = 0; i < l->file->addrs; i++) {
+		const struct forward_addr *o = &l->file->addr[i];
+
+		if (link_local(&a->addr) && o->ifindex != a->ifindex)
+			continue;
+		if (!memcmp(&o->addr, &a->addr, sizeof(a->addr)) ||
+		    (o->ifindex != a->ifindex && o->len == a->len &&
+		     inside(&o->addr, o->len, &a->addr)))
+			return o;
+	}
+	return NULL;
 }
 
 static int take_addresses(struct load *l, unsigned i)
@@ -341,6 +378,7 @@ static int take_addresses(struct load *l, unsigned i)
 	l->file->addr = grown;
 	for (unsigned k = 0; k < r->addresses; k++) {
 		struct forward_addr *a = &l->file->addr[l->file->addrs];
+		const struct forward_addr *other;
 		int rc;
 
 		NODE(l, "interfaces/%u/addresses/%u", i, k);
@@ -348,16 +386,37 @@ static int take_addresses(struct load *l, unsigned i)
 		rc = parse_prefix(l, r->address[k], &a->addr, &a->len);
 		if (rc < 0)
 			return rc;
-		if (is_own(l, &a->addr))
-			return COMPLAIN(l, "'%s' is used twice", r->address[k]);
 		if (unusable(a))
 			return COMPLAIN(l, "'%s' is %s", r->address[k], unusable(a));
+		other = in_the_way(l, a);
+		if (other && !memcmp(&other->addr, &a->addr, sizeof(a->addr)))
+			return COMPLAIN(l, "'%s' is used twice", r->address[k]);
+		if (other)
+			return COMPLAIN(l, "'%s': its link is that of interface '%s' already",
+					r->address[k],
+					l->file->iface[other->ifindex - 1].config.name);
 		if (a->addr.family == RO_IPV6 && r->mtu && r->mtu < RO_MTU6_MIN)
 			return COMPLAIN(l, "'%s': IPv6 needs an MTU of %d at least", r->address[k],
 					RO_MTU6_MIN);
 		l->file->addrs++;
 	}
 	return 0;
+}
+
+/* What no neighbour can have for an address, or NULL: nobody's, everybody's. */
+static const char *not_a_host(const struct load *l, const struct ro_addr *a)
+{
+	const struct forward_addr whole = { .addr = *a };
+
+	if (unusable(&whole))
+		return unusable(&whole);
+	for (unsigned i = 0; i < l->file->addrs; i++) {
+		const struct forward_addr *o = &l->file->addr[i];
+
+		if (is_broadcast(a, o->len) && inside(&o->addr, o->len, a))
+			return "the broadcast of a link";
+	}
+	return NULL;
 }
 
 static int take_neighbours(struct load *l, unsigned i)
@@ -378,6 +437,13 @@ static int take_neighbours(struct load *l, unsigned i)
 		rc = parse_addr(l, r->neigh[k].address, &n->addr);
 		if (rc == 0 && is_own(l, &n->addr))
 			return COMPLAIN(l, "'%s' is the router's own address", r->neigh[k].address);
+		if (rc == 0 && not_a_host(l, &n->addr))
+			return COMPLAIN(l, "'%s' is %s", r->neigh[k].address,
+					not_a_host(l, &n->addr));
+		for (unsigned j = 0; rc == 0 && j < k; j++) {
+			if (!memcmp(&n[(int)j - (int)k].addr, &n->addr, sizeof(n->addr)))
+				return COMPLAIN(l, "a second neighbour '%s'", r->neigh[k].address);
+		}
 		NODE(l, "interfaces/%u/neighbours/%u/mac", i, k);
 		if (rc == 0)
 			rc = parse_mac(l, r->neigh[k].mac, n->mac);
@@ -394,19 +460,11 @@ static int take_neighbours(struct load *l, unsigned i)
 
 /* --- routes --------------------------------------------------------------------------------- */
 
-static bool inside(const struct ro_addr *prefix, unsigned len, const struct ro_addr *addr)
-{
-	unsigned whole = len / 8, rest = len % 8;
-
-	return prefix->family == addr->family && !memcmp(prefix->byte, addr->byte, whole) &&
-	       (!rest || !((prefix->byte[whole] ^ addr->byte[whole]) >> (8 - rest)));
-}
-
 /* The interface of a gateway, by the addresses that the router has. */
 static uint32_t iface_of(const struct load *l, const struct ro_addr *via)
 {
 	for (unsigned i = 0; i < l->file->addrs; i++) {
-		if (inside(&l->file->addr[i].addr, l->file->addr[i].len, via))
+		if (!link_local(via) && inside(&l->file->addr[i].addr, l->file->addr[i].len, via))
 			return l->file->addr[i].ifindex;
 	}
 	return 0;
@@ -428,6 +486,8 @@ static int take_hop(struct load *l, const char *where, const char *via, const ch
 			return rc;
 		if (is_own(l, &hop->via))
 			return COMPLAIN(l, "'%s' is the router's own address", via);
+		if (not_a_host(l, &hop->via))
+			return COMPLAIN(l, "'%s' is %s", via, not_a_host(l, &hop->via));
 		hop->ifindex = iface_of(l, &hop->via);
 	}
 	if (dev) {
@@ -492,6 +552,8 @@ static int take_route(struct load *l, unsigned i)
 			return rc;
 		if (out->prefsrc.family != out->dst.addr.family)
 			return COMPLAIN(l, "'%s' is of the other family", r->source);
+		if (!is_own(l, &out->prefsrc))
+			return COMPLAIN(l, "'%s' is no address of the router's", r->source);
 	}
 	NODE(l, "routes/%u", i);
 	if (out->kind != RO_UNICAST) {
@@ -522,44 +584,98 @@ static int take_route(struct load *l, unsigned i)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* A route and where it stands in the file. */
+typedef unsigned __int128 wide;
+
+/* Prefixes of one length and metric, from `first` on to before `end`, counted in prefixes of that
+ * length, and where they stand in the file. */
 struct listed {
-	const struct ro_route *route;
-	unsigned at;
+	uint8_t family, len;
+	uint32_t metric;
+	wide first, end;
+	unsigned at; /* route; ON_LINK + i: what address i makes the route to its link */
 };
+#define ON_LINK 0x80000000u
+
+static struct listed list_of(const struct ro_addr *addr, unsigned len, uint32_t metric,
+			     uint32_t count, unsigned at)
+{
+	struct listed out = {
+		.family = addr->family, .len = (uint8_t)len, .metric = metric, .at = at
+	};
+
+	for (unsigned b = 0; b < len; b++)
+		out.first = out.first << 1 | (addr->byte[b / 8] >> (7 - b % 8) & 1);
+	out.end = out.first + count;
+	return out;
+}
 
 static int by_destination(const void *a, const void *b)
 {
 	const struct listed *x = a, *y = b;
-	int order = memcmp(&x->route->dst, &y->route->dst, sizeof(x->route->dst));
 
-	if (order)
-		return order;
-	if (x->route->metric != y->route->metric)
-		return x->route->metric < y->route->metric ? -1 : 1;
-	return x->at < y->at ? -1 : 1;
+	if (x->family != y->family)
+		return x->family - y->family;
+	if (x->len != y->len)
+		return x->len - y->len;
+	if (x->metric != y->metric)
+		return x->metric < y->metric ? -1 : 1;
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Two that say where the same prefix leads. */
+static int twice(struct load *l, const struct listed *x, const struct listed *y)
+{
+	const struct listed *link = x->at >= ON_LINK ? x : y->at >= ON_LINK ? y : NULL;
+	unsigned at = link == x ? y->at : link == y ? x->at : HO_MAX(x->at, y->at);
+	const struct raw_route *raw;
+	const struct ro_route *r;
+
+	/* Several addresses on one link; or a route to the link that says more of it. */
+	if (at >= ON_LINK)
+		return 0;
+	r = l->file->route[at];
+	raw = &l->raw->route[at];
+	NODE(l, "routes/%u/to", at);
+	if (!link)
+		return COMPLAIN(l, "a second route to %s'%s' of metric %u",
+				x->end - x->first > 1 || y->end - y->first > 1 ? "a prefix from "
+									       : "",
+				raw->to, r->metric);
+	if (r->kind == RO_UNICAST && r->hops == 1 && !r->hop[0].via.family &&
+	    r->hop[0].ifindex == l->file->addr[link->at - ON_LINK].ifindex)
+		return 0;
+	return COMPLAIN(l, "'%s' is the link of interface '%s'; a longer prefix can lead elsewhere",
+			raw->to,
+			l->file->iface[l->file->addr[link->at - ON_LINK].ifindex - 1].config.name);
 }
 
 /* No destination is there twice with the same metric. */
 static int check_once(struct load *l)
 {
 	struct forward_file *f = l->file;
-	struct listed *list = calloc(f->routes + 1, sizeof(*list));
+	struct listed *list = calloc(f->routes + f->addrs + 1, sizeof(*list));
+	unsigned n = 0, widest = 0;
 	int rc = 0;
 
 	if (!list)
 		return ho_err_set(l->err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < f->routes; i++)
-		list[i] = (struct listed){ f->route[i], i };
-	qsort(list, f->routes, sizeof(*list), by_destination);
-	for (unsigned i = 1; rc == 0 && i < f->routes; i++) {
-		const struct ro_route *r = list[i].route, *o = list[i - 1].route;
+		list[n++] = list_of(&f->route[i]->dst.addr, f->route[i]->dst.len,
+				    f->route[i]->metric, f->repeat[i], i);
+	for (unsigned i = 0; i < f->addrs; i++)
+		list[n++] = list_of(&f->addr[i].addr, f->addr[i].len, 0, 1, ON_LINK + i);
+	qsort(list, n, sizeof(*list), by_destination);
+	for (unsigned i = 1; rc == 0 && i < n; i++) {
+		const struct listed *x = &list[widest], *y = &list[i];
+		bool together =
+			x->family == y->family && x->len == y->len && x->metric == y->metric;
 
-		if (r->metric != o->metric || memcmp(&r->dst, &o->dst, sizeof(r->dst)) != 0)
-			continue;
-		NODE(l, "routes/%u/to", list[i].at);
-		rc = COMPLAIN(l, "a second route to '%s' of metric %u",
-			      l->raw->route[list[i].at].to, r->metric);
+		if (together && y->first < x->end)
+			rc = twice(l, x, y);
+		if (!together || y->end > x->end)
+			widest = i;
 	}
 	free(list);
 	return rc;

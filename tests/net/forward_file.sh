@@ -53,7 +53,22 @@ refuse neighbour_own 7:28 "own address" 's#\(.*\)addresses.*#&\n    neighbours: 
 refuse route_twice 9:10 "a second route" 's#.*10.0.0.0/8.*#&\n&#'
 refuse count 8:46 "are not possible" 's#10.0.0.0/8, via: 192.0.2.9#255.0.0.0/8, via: 192.0.2.9, count: 2#'
 refuse route_mtu 8:43 "from 68 to 65535" 's#via: 192.0.2.9#via: 192.0.2.9, mtu: 67#'
+refuse route_overlap 9:10 "a second route" 's#\(.*\)10.0.0.0/8, via: 192.0.2.9#\110.0.0.0/16, count: 3, via: 192.0.2.9}\n\110.2.0.0/16, via: 192.0.2.8#'
+refuse route_link 8:10 "the link of interface 'lan0'" 's#10.0.0.0/8#192.0.2.0/24#'
+refuse route_source 8:46 "no address of the router's" 's#via: 192.0.2.9#via: 192.0.2.9, source: 192.0.2.7#'
+refuse gateway_broadcast 8:27 "the broadcast of a link" 's#via: 192.0.2.9#via: 192.0.2.255#'
+refuse gateway_group 8:27 "a group's address" 's#via: 192.0.2.9#via: 224.0.0.9, dev: lan0#'
+refuse gateway_link_local 8:32 "on none of the router's links" 's#10.0.0.0/8, via: 192.0.2.9#"2001:db8::/32", via: "fe80::1"#'
+refuse neighbour_twice 9:19 "a second neighbour" 's#\(.*\)addresses.*#&\n    neighbours:\n      - {address: 192.0.2.3, mac: "02:00:00:00:00:01"}\n      - {address: 192.0.2.3, mac: "02:00:00:00:00:02"}#'
+refuse one_link 9:17 "its link is that of interface 'lan0'" 's#^routes#  - port: p0\n    vlan: 5\n    addresses: [192.0.2.2/24]\n&#'
+refuse no_mac 6:10 "no interface's address" 's#port: p0#&\n    mac: "00:00:00:00:00:00"#'
 refuse vlan 6:11 "from 1 to 4094" 's#port: p0#port: p0\n    vlan: 4095#'
+
+# Every interface has link-local addresses of its own; a route to its link may say more of that.
+echo "$good" | sed -e 's#addresses.*#addresses: [192.0.2.1/24, "fe80::1/64"]#' \
+	-e 's#^routes:#  - {port: p0, vlan: 5, addresses: ["fe80::1/64"]}\n&\n  - {to: 192.0.2.0/24, dev: lan0, mtu: 1400}#' >"$dir/more.yaml"
+"$holdoff" forward -f "$dir/more.yaml" --buffers 1024 -Q -d 100ms >/dev/null || { echo "FAIL: a good file does not run"; failed=1; }
+rm -f "$dir/out.pcap"
 
 # And the same of ports on the command line.
 said=$("$holdoff" forward xdp:nosuch0 xdp:nosuch0,tx=live 2>&1)
