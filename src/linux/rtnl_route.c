@@ -24,6 +24,18 @@ static int parse_metrics(const struct nlattr *metrics, struct lx_route *out)
 	return 0;
 }
 
+/* RFC 4191 2.1: two bits with a sign; what is reserved counts as medium. */
+static int parse_preference(const struct nlattr *attr, uint8_t *rank)
+{
+	uint8_t value;
+
+	if (mnl_attr_get_payload_len(attr) < sizeof(value))
+		return -EBADMSG;
+	value = mnl_attr_get_u8(attr);
+	*rank = value == 1 ? 0 : value == 3 ? 2 : 1;
+	return 0;
+}
+
 /* An attribute that a path of a route has, be it the route's only one or one of several. */
 static int parse_hop_attr(const struct nlattr *attr, uint8_t family, struct lx_hop *hop)
 {
@@ -107,6 +119,8 @@ int lx_parse_route(const struct nlmsghdr *nlh, struct lx_route *out)
 	out->cloned = rtm->rtm_flags & RTM_F_CLONED;
 	out->replaced = nlh->nlmsg_flags & NLM_F_REPLACE;
 	out->appended = nlh->nlmsg_flags & NLM_F_APPEND;
+	out->advertised = rtm->rtm_protocol == RTPROT_RA;
+	out->rank = 1;
 	/* Multicast routes (RTNL_FAMILY_IPMR) and MPLS come by the same message. */
 	if (!lx_family_bytes(rtm->rtm_family))
 		return 0;
@@ -140,6 +154,9 @@ int lx_parse_route(const struct nlmsghdr *nlh, struct lx_route *out)
 			break;
 		case RTA_METRICS:
 			rc = parse_metrics(attr, out);
+			break;
+		case RTA_PREF:
+			rc = parse_preference(attr, &out->rank);
 			break;
 		case RTA_MULTIPATH:
 			rc = parse_multipath(attr, out);

@@ -234,7 +234,8 @@ static void free_route(struct rib *rib, struct rib_route *r)
 	free(r);
 }
 
-/* Takes over the reference to paths. last: behind those of its key and table, else before them. */
+/* Takes over the reference to paths. last: behind those of its key, table and rank, else before
+ * them. */
 static int insert(struct rib *rib, const struct lx_route *m, struct rib_paths *paths, bool last)
 {
 	unsigned bytes = lx_family_bytes(m->family);
@@ -250,18 +251,22 @@ static int insert(struct rib *rib, const struct lx_route *m, struct rib_paths *p
 				 .family = m->family,
 				 .len = m->len,
 				 .local = local,
+				 .advertised = m->advertised,
+				 .rank = m->rank,
 				 .seen = rib->mark };
 	memcpy(r->dst, m->dst.byte, bytes);
 	if (++rib->routes > rib->buckets)
 		grow(rib);
 	rib->by_family[m->family == AF_INET6]++;
-	/* In order: those of the table local, those of main. Routes of other keys may lie between.
-	 */
+	/* In order: those of the table local, those of main; in each by rank. Routes of other keys
+	 * may lie between. */
 	place = &rib->bucket[bucket_of(rib, r->family, r->dst, r->len, r->metric)];
 	for (struct rib_route **p = place; (at = *p) != NULL; p = &at->next) {
 		if (!has_key(at, r->family, r->dst, r->len, r->metric))
 			continue;
-		if ((local && !at->local) || (!last && at->local == local)) {
+		if ((local && !at->local) ||
+		    (at->local == local &&
+		     (at->rank > m->rank || (!last && at->rank == m->rank)))) {
 			place = p;
 			break;
 		}
@@ -286,10 +291,10 @@ static struct rib_route **find(struct rib_route **place, const struct lx_route *
 }
 
 /* An IPv6 route whose paths are those of one route, whatever messages they came in: by gateways,
- * without an object (rt6_qualify_for_ecmp in the kernel). */
-static bool joins(const struct rib_paths *p)
+ * without an object, not advertised (rt6_qualify_for_ecmp in the kernel). */
+static bool joins(const struct rib_paths *p, bool advertised)
 {
-	bool gateways = p->hops > 0 && !p->nexthop;
+	bool gateways = p->hops > 0 && !p->nexthop && !advertised;
 
 	for (unsigned i = 0; i < p->hops; i++)
 		gateways = gateways && p->hop[i].via.family;
@@ -318,11 +323,12 @@ static int add(struct rib *rib, const struct lx_route *m, bool dump)
 		if (r->paths != paths)
 			continue;
 		put_paths(rib, paths);
-		if (!dump || r->seen == rib->mark) {
+		if (r->rank == m->rank && (!dump || r->seen == rib->mark)) {
 			r->seen = rib->mark;
 			return 0;
 		}
-		/* To where the dump has it: behind those that it showed before. */
+		/* To where the dump has it, behind those that it showed before, or to its new
+		 * rank. */
 		paths = r->paths;
 		paths->refs++;
 		unlink_route(rib, place);
@@ -335,8 +341,10 @@ static int add(struct rib *rib, const struct lx_route *m, bool dump)
 		return 0;
 	}
 	/* A message about an IPv6 route has all its paths, those from before included. */
-	for (; m->family == AF_INET6 && joins(paths) && place; place = find(&(*place)->next, m)) {
-		if (!joins((*place)->paths) || (dump && (*place)->seen == rib->mark))
+	for (; m->family == AF_INET6 && joins(paths, m->advertised) && place;
+	     place = find(&(*place)->next, m)) {
+		if (!joins((*place)->paths, (*place)->advertised) ||
+		    (dump && (*place)->seen == rib->mark))
 			continue;
 		replace_paths(rib, *place, paths);
 		return 0;

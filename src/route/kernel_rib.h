@@ -3,8 +3,9 @@
  * The kernel's routes as it has them: a mirror, so that what a message means can be told.
  *
  * ro_tables knows one route for a prefix and a metric. The kernel may have several: IPv4's are
- * alternatives, of which the first is used (`ip route append`); IPv6's are paths of one route or
- * belong to different interfaces; and the table local comes before main. When the one in use is
+ * alternatives, of which the first is used (`ip route append`); IPv6's are paths of one route,
+ * belong to different interfaces, or are what several routers advertise, of which that with the
+ * best preference is used; and the table local comes before main. When the one in use is
  * deleted the next one takes its place, and only the mirror knows which that is.
  *
  * A route is some 50 bytes; what it says beyond its prefix (paths) is kept once however many
@@ -36,7 +37,9 @@ struct rib_route {
 	struct rib_paths *paths;
 	uint32_t metric;
 	uint8_t family, len;
-	bool local;    /* of the table local */
+	bool local;      /* of the table local */
+	bool advertised; /* by a router */
+	uint8_t rank;    /* of its preference; the least one is used */
 	uint8_t seen;  /* mark of the dump that showed it last */
 	uint8_t dst[]; /* 4 or 16 bytes */
 };

@@ -176,6 +176,43 @@ static void test_ipv6_paths(void **state)
 	assert_int_equal(in_use("2001:db8::", 64, 256), 2);
 }
 
+/* What several routers advertise is as many routes, by preference and then by age. */
+static void test_advertised(void **state)
+{
+	static const struct {
+		uint32_t index;
+		uint8_t rank;
+		uint32_t then;
+	} come[] = { { 1, 2, 1 }, { 2, 1, 2 }, { 3, 1, 2 }, { 4, 0, 4 } }, go[] = {
+		{ 4, 0, 2 },
+		{ 2, 1, 3 },
+		{ 3, 1, 1 },
+		{ 1, 2, 0 },
+	};
+
+	for (unsigned round = 0; round < 2; round++) {
+		rib_mark(&rib);
+		for (unsigned i = 0; i < 4; i++) {
+			struct lx_route *r = route("::", 0, 1024, come[i].index, "fe80::1");
+
+			r->advertised = true;
+			r->rank = come[i].rank;
+			/* First as events, then as a dump shows them. */
+			assert_int_equal(rib_update(&rib, r, false, round > 0), 0);
+			assert_int_equal(in_use("::", 0, 1024), round ? 4 : come[i].then);
+		}
+		assert_int_equal(rib.routes, 4);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		struct lx_route *r = route("::", 0, 1024, go[i].index, "fe80::1");
+
+		r->advertised = true;
+		r->rank = go[i].rank;
+		del(r);
+		assert_int_equal(in_use("::", 0, 1024), go[i].then);
+	}
+}
+
 static unsigned removed;
 static void count(void *arg, const struct rib_route *gone)
 {
@@ -260,6 +297,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ipv4, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ipv6_paths, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_advertised, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dump, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random, setup, teardown),
 	};

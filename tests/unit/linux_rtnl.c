@@ -223,6 +223,21 @@ static void test_route(void **state)
 	must_parse(LX_ROUTE);
 	assert_ip(&m.route.hop[0].via, "fe80::7");
 
+	/* One that a router advertised, with its preference (RFC 4191 2.1); 2 is reserved. */
+	for (unsigned value = 0; value < 4; value++) {
+		static const uint8_t rank[] = { 1, 0, 1, 2 };
+
+		put_route(RTM_NEWROUTE, AF_INET6, 0, NULL)->rtm_protocol = RTPROT_RA;
+		mnl_attr_put_u8(&buf.nlh, RTA_PREF, (uint8_t)value);
+		must_parse(LX_ROUTE);
+		assert_true(m.route.advertised);
+		assert_int_equal(m.route.rank, rank[value]);
+	}
+	put_route(RTM_NEWROUTE, AF_INET6, 0, NULL);
+	must_parse(LX_ROUTE);
+	assert_true(!m.route.advertised);
+	assert_int_equal(m.route.rank, 1);
+
 	/* Without an interface there is no path. */
 	put_route(RTM_NEWROUTE, AF_INET, 8, "10.0.0.0")->rtm_type = RTN_BLACKHOLE;
 	must_parse(LX_ROUTE);
