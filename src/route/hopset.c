@@ -150,7 +150,7 @@ static int build_single(struct ro_tables *t, struct ro_hopset *set)
 void ro_neigh_build(struct ro_tables *t, struct ro_neigh *n)
 {
 	const struct ro_if *i = ro_if_find(t, n->ifindex);
-	struct ro_nh nh = { .kind = RO_NH_RESOLVE, .neigh = n };
+	struct ro_nh nh = { .kind = RO_NH_RESOLVE, .neigh = n, .prefsrc = n->route_src };
 
 	if (i) {
 		nh.port = (uint16_t)i->config.port;
@@ -171,7 +171,8 @@ void ro_hopset_build(struct ro_tables *t, struct ro_hopset *set)
 	static const uint8_t kind[] = {
 		[RO_LOCAL] = RO_NH_LOCAL,         [RO_BROADCAST] = RO_NH_BROADCAST,
 		[RO_BLACKHOLE] = RO_NH_BLACKHOLE, [RO_UNREACHABLE] = RO_NH_UNREACHABLE,
-		[RO_PROHIBIT] = RO_NH_PROHIBIT,   [RO_HOST] = RO_NH_HOST,
+		[RO_PROHIBIT] = RO_NH_PROHIBIT,   [RO_THROW] = RO_NH_NO_ROUTE,
+		[RO_HOST] = RO_NH_HOST,
 	};
 	struct ro_nh nh = { 0 };
 

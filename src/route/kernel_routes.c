@@ -203,8 +203,10 @@ static bool build(struct ro_kernel *k, const struct rib_route *r)
 	case RTN_BLACKHOLE:
 		to->kind = RO_BLACKHOLE;
 		return true;
-	case RTN_UNREACHABLE:
 	case RTN_THROW: /* what the table default says then is not followed */
+		to->kind = RO_THROW;
+		return true;
+	case RTN_UNREACHABLE:
 		to->kind = RO_UNREACHABLE;
 		return true;
 	case RTN_PROHIBIT:

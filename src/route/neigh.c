@@ -141,8 +141,9 @@ static void host_route(struct ro_tables *t, struct ro_neigh *n)
 	bool active = set != NULL;
 	struct ro_entry *e;
 
-	if (set && n->route_mtu != set->mtu) {
+	if (set && (n->route_mtu != set->mtu || !ro_addr_eq(&n->route_src, &set->prefsrc))) {
 		n->route_mtu = set->mtu;
+		n->route_src = set->prefsrc;
 		ro_neigh_build(t, n);
 	}
 	if (active == n->active)

@@ -121,7 +121,8 @@ struct ro_neigh {
 	bool active; /* its host route is in the FIB */
 	uint32_t seen;
 	uint32_t refs; /* of hop sets */
-	uint32_t route_mtu;
+	uint32_t route_mtu;       /* of the route that says that it is on the link */
+	struct ro_addr route_src; /* that one's source */
 	uint64_t asked_ns, changed_ns;
 	struct ro_hopset *hopsets; /* that go through it */
 };

@@ -234,11 +234,13 @@ const uint8_t *ro_source_on(const struct ro_worker *w, const struct ro_iface *if
 	const uint8_t *best = NULL;
 	int best_score = -1;
 
-	/* RFC 6724, rules 2 and 8: the scope of the destination, then the longest match; RFC 1812
-	 * 4.3.2.4: an address of the interface that the message leaves by. */
+	/* RFC 6724, rules 2 and 8: the scope of the destination, then the longest match, in which
+	 * the bits behind the prefix do not count (2.2); RFC 1812 4.3.2.4: an address of the
+	 * interface that the message leaves by. */
 	for (unsigned i = first; i < first + n; i++) {
 		const uint8_t *a = iface->addr[i].byte;
-		int score = (int)common(a, dst, ro_addr_bytes(family));
+		int score = (int)HO_MIN(common(a, dst, ro_addr_bytes(family)),
+					(unsigned)iface->addr[i].len);
 
 		if (family == RO_IPV6 && link_local6(a) == local)
 			score += 256;

@@ -56,6 +56,7 @@ enum ro_route_kind {
 	RO_BLACKHOLE,   /* dropped silently */
 	RO_UNREACHABLE, /* ICMP host unreachable / no route to destination */
 	RO_PROHIBIT,    /* ICMP communication administratively prohibited */
+	RO_THROW,       /* as if there were no route, whatever less specific ones there are */
 	RO_HOST, /* to the host's own stack, which forwards it by an interface that is no port */
 };
 

@@ -150,7 +150,8 @@ static unsigned expected(const struct model *m, const struct ro_addr *dst, struc
 {
 	static const uint8_t kinds[] = { [RO_BLACKHOLE] = RO_NH_BLACKHOLE,
 					 [RO_UNREACHABLE] = RO_NH_UNREACHABLE,
-					 [RO_PROHIBIT] = RO_NH_PROHIBIT };
+					 [RO_PROHIBIT] = RO_NH_PROHIBIT,
+					 [RO_THROW] = RO_NH_NO_ROUTE };
 	const struct ro_route *best = NULL;
 	unsigned bits = dst->family == RO_IPV4 ? 32 : 128, n = 0;
 
@@ -320,8 +321,8 @@ static void change_route(struct ro_tables *t, struct model *m)
 	for (unsigned b = r.dst.len; b < (r.dst.addr.family == RO_IPV4 ? 32u : 128u); b++)
 		r.dst.addr.byte[b / 8] &= (uint8_t) ~(0x80 >> b % 8);
 	r.metric = rnd(3);
-	r.mtu = rnd(3) ? 0 : 900 + rnd(300);
-	r.kind = rnd(4) ? RO_UNICAST : (enum ro_route_kind)(RO_BLACKHOLE + rnd(3));
+	r.mtu = rnd(3) ? 0 : HO_MAX(ro_mtu_min(r.dst.addr.family), 900u) + rnd(300);
+	r.kind = rnd(4) ? RO_UNICAST : (enum ro_route_kind)(RO_BLACKHOLE + rnd(4));
 	same_family = rnd(4) != 0 || r.dst.addr.family == RO_IPV6;
 	if (r.kind == RO_UNICAST) {
 		bool on_link = rnd(2);
@@ -557,6 +558,7 @@ static void test_ecmp(void **state)
 static void test_refused(void **state)
 {
 	struct ro_route r = { .dst = { { RO_IPV4, { 10, 1 } }, 8 }, .kind = RO_BLACKHOLE };
+	struct ro_route six = { .dst = { { RO_IPV6, { 0x20, 1 } }, 16 }, .kind = RO_BLACKHOLE };
 	struct ro_iface_config c = { .ifindex = 1, .vlan = 4095, .mtu = 1500 };
 	struct ro_addr a = { RO_IPV4, { 10, 0, 0, 1 } };
 	struct ho_err err = { 0 };
@@ -573,11 +575,10 @@ static void test_refused(void **state)
 	r.mtu = 67;
 	assert_int_equal(ro_route_set(t, &r, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "MTU 67"));
-	r.dst = (struct ro_prefix){ { RO_IPV6, { 0x20, 1 } }, 16 };
-	r.mtu = 1279;
-	assert_int_equal(ro_route_set(t, &r, &err), -EINVAL);
-	r.mtu = 1280;
-	assert_int_equal(ro_route_set(t, &r, &err), 0);
+	six.mtu = 1279;
+	assert_int_equal(ro_route_set(t, &six, &err), -EINVAL);
+	six.mtu = 1280;
+	assert_int_equal(ro_route_set(t, &six, &err), 0);
 	assert_int_equal(ro_iface_set(t, &c, &err), -EINVAL);
 	c.vlan = 0;
 	c.port = 1;
@@ -624,13 +625,44 @@ static void test_reserved(void **state)
 	ro_tables_destroy(t);
 }
 
+/* What is sent to a neighbour has the source that the route to its link says. */
+static void test_link_source(void **state)
+{
+	struct ro_iface_config c = { .ifindex = 1, .mac = { 2 }, .mtu = 1500, .up = true };
+	struct ro_route r = { .dst = { { RO_IPV4, { 10, 1 } }, 16 },
+			      .kind = RO_UNICAST,
+			      .hops = 1,
+			      .hop = { { .ifindex = 1, .weight = 1 } } };
+	struct ro_addr neigh = { RO_IPV4, { 10, 1, 0, 2 } };
+	const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
+	const struct ro_view *v;
+	struct ro_tables *t;
+
+	assert_int_equal(ro_tables_create(1, NULL, &t, NULL), 0);
+	v = ro_tables_view(t);
+	assert_int_equal(ro_iface_set(t, &c, NULL), 0);
+	assert_int_equal(ro_neigh_set(t, 1, &neigh, mac, NULL), 0);
+	for (unsigned last = 0; last < 3; last++) {
+		struct ro_addr src = { RO_IPV4, { 10, 1, 0, (uint8_t)last } };
+		const struct ro_nh *nh;
+
+		/* At first none. */
+		r.prefsrc = last ? src : (struct ro_addr){ 0 };
+		assert_int_equal(ro_route_set(t, &r, NULL), 0);
+		nh = ro_nh_at(v, fib4_lookup(v->fib4, 0x0a010002));
+		assert_int_equal(nh->kind, RO_NH_ETHER);
+		assert_int_equal(nh->prefsrc.family, last ? RO_IPV4 : 0);
+		assert_int_equal(nh->prefsrc.byte[3], last);
+	}
+	ro_tables_destroy(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_ecmp),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_reserved),
+		cmocka_unit_test(test_random),      cmocka_unit_test(test_ecmp),
+		cmocka_unit_test(test_refused),     cmocka_unit_test(test_reserved),
+		cmocka_unit_test(test_link_source),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
