@@ -181,6 +181,7 @@ static int forward_main(struct forward *f, struct ho_err *err)
 	bool started = false;
 
 	ms_report_init(&f->report, "forward");
+	f->report.list_counters = f->common.counters;
 	rc = cmd_session_open(&f->session, &f->common, "", CMD_REAL, err);
 	if (rc == 0)
 		rc = f->file ? forward_own_open(f, err) : forward_kernel_open(f, err);

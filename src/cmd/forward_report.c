@@ -245,6 +245,8 @@ static void publish_text(struct forward *f, const struct ro_counters *c, double 
 		"cost", cycles, (double)f->tsc_hz / 1e9, f->workers, f->workers == 1 ? "" : "s");
 	if (cycles_full > 0)
 		fprintf(out, "%-10s %.2f in the median of full bursts\n", "", cycles_full);
+	if (r->list_counters)
+		ms_counters_print(&r->counters, out);
 	fflush(out);
 }
 

@@ -290,6 +290,17 @@ static void finish_report(struct gen *g)
 		ms_report_add_external(r, g->tx, false, true);
 		ms_report_add_external(r, g->rx, true, false);
 		cmd_session_report(&g->session, r);
+		/* A worker numbers the frames of its queue, from 0 on: what is lost before the
+		 * first or behind the last one seen counts too. */
+		for (unsigned i = 0; g->stamped && i < g->workers; i++) {
+			const struct port_txq *q = g->tx->txq[i];
+			struct tr_stream_sum *s = tr_track_sum_of(&r->tracks, (uint16_t)i);
+			uint64_t sent = ho_ctr_read(&q->ctr.packets), got;
+
+			got = s ? s->received - s->duplicates : 0;
+			if (s)
+				s->lost = sent > got ? sent - got : 0;
+		}
 	} else {
 		uint64_t lost = ms_report_add_external(r, g->tx, false, true);
 
@@ -465,6 +476,7 @@ static int gen_traffic(struct gen *g, struct gen_options *o, struct ho_err *err)
 
 	ho_hist_init(&run.gap_error);
 	ms_report_init(&g->report, "gen");
+	g->report.list_counters = o->common.counters;
 	rc = cmd_session_open(&g->session, &o->common, o->tx_port, CMD_LAB_SENDS, err);
 	/* Settings are put back when the ports are closed. */
 	g->session.caps_keep = g->tune ? LX_CAP(CAP_NET_ADMIN) : 0;

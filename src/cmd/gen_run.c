@@ -336,6 +336,16 @@ static int sum_receivers(struct gen *g, struct gen_run *run, const struct tasks 
 	g->report.tracks.received += sum.received;
 	g->report.tracks.duplicates += sum.duplicates;
 	g->report.tracks.reordered += sum.reordered;
+	for (unsigned i = 0; i < sum.n_each; i++) {
+		struct tr_stream_sum *s = tr_track_sum_of(&g->report.tracks, sum.each[i].id);
+
+		if (!s)
+			continue;
+		s->received += sum.each[i].received;
+		s->duplicates += sum.each[i].duplicates;
+		s->reordered += sum.each[i].reordered;
+	}
+	tr_track_sum_fini(&sum);
 	run->received = g->stamped ? stamped - sum.duplicates : frames;
 	/* All numbers from 0 on were ours: what is lost before the first or behind the last one
 	 * seen counts too. */

@@ -58,6 +58,7 @@ enum {
 	OPT_WAIT,
 	OPT_FORCE,
 	OPT_CPU,
+	OPT_COUNTERS,
 };
 
 static const struct argp_option options_table[] = {
@@ -71,6 +72,8 @@ static const struct argp_option options_table[] = {
 	{ "tx-ring", OPT_TX_RING, "N", 0, "Entries of each transmit ring", 90 },
 	{ "buffers", OPT_BUFFERS, "N", 0, "Packet buffers in all (65536)", 90 },
 	{ "wait", OPT_WAIT, "TIME", 0, "For a link or a peer to come up (5s)", 90 },
+	{ "counters", OPT_COUNTERS, NULL, 0,
+	  "Summary with the counters of each port and queue, and each stream", 90 },
 	{ "force", OPT_FORCE, NULL, 0, "Use even the interface of the default route", 90 },
 	{ "json", 'j', NULL, 0, "Print one JSON object at the end and nothing else", 90 },
 	{ "quiet", 'Q', NULL, 0, "No row a second, only the summary", 90 },
@@ -180,6 +183,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPT_WAIT:
 		rc = cmd_parse_time("wait", arg, &o->wait_ns, o->err);
 		break;
+	case OPT_COUNTERS:
+		o->counters = true;
+		return 0;
 	case OPT_FORCE:
 		o->force = true;
 		break;

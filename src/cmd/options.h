@@ -24,6 +24,7 @@ struct cmd_options {
 	int cpu[CMD_CPUS_MAX];
 	unsigned n_cpu;
 	bool force, json, quiet;
+	bool counters; /* in the summary, too */
 	struct ho_err *err; /* where the parser reports */
 };
 

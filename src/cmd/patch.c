@@ -358,6 +358,7 @@ static int patch_main(struct patch *p, const struct patch_options *o, struct ho_
 	int rc, late_rc = 0;
 
 	ms_report_init(&p->report, "patch");
+	p->report.list_counters = o->common.counters;
 	rc = cmd_session_open(&p->session, &o->common, o->port[0], CMD_REAL, err);
 	for (unsigned e = 0; rc == 0 && e < 2; e++)
 		rc = cmd_session_port(&p->session, o->port[e], false, false, NULL, &p->port[e],

@@ -299,6 +299,7 @@ static int recv_main(struct recv *r, const struct recv_options *o, const struct 
 	int rc, late_rc;
 
 	ms_report_init(&r->report, "recv");
+	r->report.list_counters = o->common.counters;
 	r->no_stamps = o->no_stamps;
 	rc = cmd_session_open(&r->session, &o->common, o->port, CMD_LAB_RECEIVES, err);
 	/* A capture has the checksums as they would be on a wire. */

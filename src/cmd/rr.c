@@ -509,6 +509,7 @@ static int rr_main(struct rr *r, const struct rr_options *o, const struct tr_spe
 	bool started;
 
 	ms_report_init(&r->report, "rr");
+	r->report.list_counters = o->common.counters;
 	rc = cmd_session_open(&r->session, &o->common,
 			      o->client_port ? o->client_port : o->server_port, CMD_REAL, err);
 	if (rc == 0)

@@ -283,6 +283,7 @@ static void finals(const struct lab_stage *stage, struct lab_result *out)
 		work->lost = sum.lost;
 		work->reordered = sum.reordered;
 		work->duplicates = sum.duplicates;
+		tr_track_sum_fini(&sum);
 	}
 	for (unsigned w = 0; w < stage->n_wires; w++) {
 		for (unsigned e = 0; e < 2; e++) {

@@ -22,6 +22,8 @@ void ms_report_fini(struct ms_report *report)
 	free(report->tx_rates.rate);
 	free(report->rx_rates.rate);
 	report->tx_rates = report->rx_rates = (struct ms_rates){ 0 };
+	ms_counters_fini(&report->counters);
+	tr_track_sum_fini(&report->tracks);
 }
 
 static void add_drops(struct ms_report *report, const uint64_t *drops)
@@ -38,6 +40,7 @@ void ms_report_add_tx(struct ms_report *report, const struct port_txq *q)
 	report->ring_full += ho_ctr_read(&q->ctr.ring_full);
 	report->kicks += ho_ctr_read(&q->ctr.kicks);
 	add_drops(report, q->ctr.drops);
+	ms_counters_tx(&report->counters, q);
 }
 
 void ms_report_add_rx(struct ms_report *report, const struct port_rxq *q)
@@ -47,15 +50,15 @@ void ms_report_add_rx(struct ms_report *report, const struct port_rxq *q)
 	report->rx_bytes += ho_ctr_read(&q->ctr.bytes);
 	report->wakeups += ho_ctr_read(&q->ctr.wakeups);
 	add_drops(report, q->ctr.drops);
+	ms_counters_rx(&report->counters, q);
 }
 
 uint64_t ms_report_add_external(struct ms_report *report, struct port *port, bool rx, bool tx)
 {
 	uint64_t drops[PORT_DROP_COUNT] = { 0 }, sum;
 
-	if (!port->ops->external_drops)
-		return 0;
-	port->ops->external_drops(port, drops);
+	if (port->ops->external_drops)
+		port->ops->external_drops(port, drops);
 	for (unsigned i = 0; i < PORT_DROP_COUNT; i++) {
 		bool is_rx = port_drop_name((enum port_drop)i)[0] == 'r';
 
@@ -63,6 +66,7 @@ uint64_t ms_report_add_external(struct ms_report *report, struct port *port, boo
 			drops[i] = 0;
 	}
 	add_drops(report, drops);
+	ms_counters_port(&report->counters, port, drops);
 	sum = port_drops_sum(drops);
 	report->external += sum;
 	return sum;
@@ -163,6 +167,24 @@ static void set_count(json_t *object, const char *key, uint64_t value)
 	json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
+static json_t *json_of_streams(const struct tr_track_sum *tracks)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < tracks->n_each; i++) {
+		const struct tr_stream_sum *s = &tracks->each[i];
+		json_t *one = json_object();
+
+		set_count(one, "stream", s->id);
+		set_count(one, "received", s->received);
+		set_count(one, "lost", s->lost);
+		set_count(one, "reordered", s->reordered);
+		set_count(one, "duplicates", s->duplicates);
+		json_array_append_new(list, one);
+	}
+	return list;
+}
+
 json_t *ms_report_json(struct ms_report *report)
 {
 	json_t *object = ho_json_begin(report->command), *drops = json_object();
@@ -207,8 +229,11 @@ json_t *ms_report_json(struct ms_report *report)
 		set_count(object, "reordered", report->tracks.reordered);
 		set_count(object, "duplicates", report->tracks.duplicates);
 		set_count(object, "unstamped", report->unstamped);
+		json_object_set_new(object, "per_stream", json_of_streams(&report->tracks));
 		json_object_set_new(object, "latency", ho_json_hist_ns(&report->latency_ns));
 	}
+	/* Shared with the report, which gives up its own hold on it later. */
+	json_object_set(object, "ports", report->counters.list);
 	return object;
 }
 
@@ -247,6 +272,20 @@ static void print_latency(FILE *out, const struct ho_hist *hist)
 	fprintf(out, ", max %s\n", ho_format_ns((double)hist->max, text));
 }
 
+static void print_streams(const struct tr_track_sum *tracks, FILE *out)
+{
+	char a[HO_UNIT_TEXT], b[HO_UNIT_TEXT], c[HO_UNIT_TEXT], d[HO_UNIT_TEXT];
+
+	for (unsigned i = 0; i < tracks->n_each; i++) {
+		const struct tr_stream_sum *s = &tracks->each[i];
+
+		fprintf(out,
+			"%-10s   stream %u: %s received, %s lost, %s reordered, %s duplicates\n",
+			"", s->id, ho_format_count(s->received, a), ho_format_count(s->lost, b),
+			ho_format_count(s->reordered, c), ho_format_count(s->duplicates, d));
+	}
+}
+
 int ms_report_print(struct ms_report *report, FILE *out)
 {
 	char a[HO_UNIT_TEXT], b[HO_UNIT_TEXT], c[HO_UNIT_TEXT];
@@ -268,6 +307,8 @@ int ms_report_print(struct ms_report *report, FILE *out)
 			report->tracks.streams, ho_format_count(report->tracks.lost, a),
 			ho_format_count(report->tracks.reordered, b),
 			ho_format_count(report->tracks.duplicates, c));
+	if (report->stamps && report->list_counters)
+		print_streams(&report->tracks, out);
 	if (report->stamps && report->unstamped)
 		fprintf(out, "%-10s %s received frames carry no stamp\n", "",
 			ho_format_count(report->unstamped, a));
@@ -288,6 +329,8 @@ int ms_report_print(struct ms_report *report, FILE *out)
 		ho_format_count(report->offered, a), ho_format_count(report->delivered, b),
 		ho_format_count(port_drops_sum(report->drops) - others, c),
 		ms_report_missing(report) ? ": does not add up" : "");
+	if (report->list_counters)
+		ms_counters_print(&report->counters, out);
 	if (fflush(out) != 0 || ferror(out))
 		return errno ? -errno : -EIO;
 	return 0;

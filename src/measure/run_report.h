@@ -15,6 +15,7 @@
 
 #include "base/hist.h"
 #include "base/json.h"
+#include "measure/counters.h"
 #include "port/port.h"
 #include "traffic/track.h"
 
@@ -40,6 +41,8 @@ struct ms_report {
 	struct ho_hist latency_ns;
 	struct ms_rates tx_rates, rx_rates; /* packets/s, second by second */
 	uint32_t buffers_missing;           /* packet buffers that did not come back */
+	struct ms_counters counters;        /* of each port and queue that was added */
+	bool list_counters;                 /* print them, and the streams one by one */
 };
 
 void ms_report_init(struct ms_report *report, const char *command);

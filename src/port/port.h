@@ -166,14 +166,14 @@ struct port_opt {
 			  unsigned, const char * */
 };
 
-/* A parameter with ethtool's name, as `holdoff ports PORT` shows it. */
+/* A parameter with ethtool's name. */
 struct port_param {
 	const char *name; /* "rx", "tx", "rx-usecs", "combined", "mtu" */
 	uint64_t value;
 	uint64_t max; /* 0 = not settable */
 };
 
-/* A kind-specific counter that is not a drop: "zero_copy_frames". */
+/* A kind-specific counter that is not a drop, as --counters shows it: "rx_to_kernel_kept". */
 struct port_stat {
 	const char *name;
 	uint64_t value;

@@ -156,9 +156,36 @@ static uint64_t lost_of(const struct tr_run *run)
 	return span > different ? span - different : 0;
 }
 
+void tr_track_sum_fini(struct tr_track_sum *sum)
+{
+	free(sum->each);
+	sum->each = NULL;
+	sum->n_each = 0;
+}
+
+struct tr_stream_sum *tr_track_sum_of(struct tr_track_sum *sum, uint16_t id)
+{
+	struct tr_stream_sum *grown;
+	unsigned at = 0;
+
+	while (at < sum->n_each && sum->each[at].id < id)
+		at++;
+	if (at < sum->n_each && sum->each[at].id == id)
+		return &sum->each[at];
+	grown = realloc(sum->each, (sum->n_each + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	sum->each = grown;
+	memmove(&grown[at + 1], &grown[at], (sum->n_each - at) * sizeof(*grown));
+	grown[at] = (struct tr_stream_sum){ .id = id };
+	sum->n_each++;
+	return &grown[at];
+}
+
 int tr_tracks_sum(struct tr_tracks *const *views, unsigned n, struct tr_track_sum *out)
 {
 	struct tr_run whole = { 0 };
+	struct tr_stream_sum *stream = NULL;
 	struct view *all;
 	size_t count = 0;
 
@@ -185,11 +212,24 @@ int tr_tracks_sum(struct tr_tracks *const *views, unsigned n, struct tr_track_su
 	qsort(all, count, sizeof(*all), by_id_and_time);
 	for (size_t i = 0; i < count; i++) {
 		const struct tr_run *run = all[i].run;
+		bool same = i && all[i].id == all[i - 1].id;
 
+		if (!(same && same_run(&whole, run)) && i)
+			stream->lost += lost_of(&whole);
+		if (!same)
+			stream = tr_track_sum_of(out, all[i].id);
+		if (!stream) {
+			free(all);
+			tr_track_sum_fini(out);
+			return -ENOMEM;
+		}
+		stream->received += run->received;
+		stream->duplicates += run->duplicates;
+		stream->reordered += run->reordered;
 		out->received += run->received;
 		out->duplicates += run->duplicates;
 		out->reordered += run->reordered;
-		if (i && all[i].id == all[i - 1].id && same_run(&whole, run)) {
+		if (same && same_run(&whole, run)) {
 			whole.lowest = HO_MIN(whole.lowest, run->lowest);
 			whole.highest = HO_MAX(whole.highest, run->highest);
 			whole.last_time = HO_MAX(whole.last_time, run->last_time);
@@ -197,13 +237,13 @@ int tr_tracks_sum(struct tr_tracks *const *views, unsigned n, struct tr_track_su
 			whole.duplicates += run->duplicates;
 			continue;
 		}
-		if (i)
-			out->lost += lost_of(&whole);
-		out->streams += !i || all[i].id != all[i - 1].id;
+		out->streams += !same;
 		out->runs++;
 		whole = *run;
 	}
-	out->lost += lost_of(&whole);
+	stream->lost += lost_of(&whole);
+	for (unsigned i = 0; i < out->n_each; i++)
+		out->lost += out->each[i].lost;
 	free(all);
 	return 0;
 }

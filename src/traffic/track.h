@@ -94,14 +94,26 @@ static inline void tr_tracks_add(struct tr_tracks *tracks, const struct tr_stamp
 		track->seen[next / 64 % (TR_TRACK_WINDOW / 64)] |= (uint64_t)1 << (next & 63);
 }
 
+/* One stream, all runs of it. */
+struct tr_stream_sum {
+	uint16_t id;
+	uint64_t received, duplicates, reordered, lost;
+};
+
 /* All streams and runs of several receivers. */
 struct tr_track_sum {
 	unsigned streams, runs;
 	uint64_t received, duplicates, reordered, lost;
 	uint64_t untracked;
+	struct tr_stream_sum *each; /* by id; freed by tr_track_sum_fini */
+	unsigned n_each;
 };
 
 /* Puts n receivers' views together. They must be at rest. -ENOMEM. */
 int tr_tracks_sum(struct tr_tracks *const *views, unsigned n, struct tr_track_sum *out);
+void tr_track_sum_fini(struct tr_track_sum *sum);
+
+/* The stream's entry in sum->each, made if need be; NULL when out of memory. */
+struct tr_stream_sum *tr_track_sum_of(struct tr_track_sum *sum, uint16_t id);
 
 #endif

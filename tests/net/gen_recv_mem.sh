@@ -24,7 +24,12 @@ run() {
 	got=$?
 	[ $got = "$status" ] || { bad "$name: status $got instead of $status"; cat "$tmp/err"; return; }
 	[ "$(wc -l <"$tmp/out")" = 1 ] || bad "$name: not one line of JSON"
-	jq -e "(.schema == 1) and .balanced and (.missing == 0) and
+	jq -e "def queues(\$what): [.ports[].counters | to_entries[] | select(.key | test(\$what)).value] |
+			add // 0;
+		(.schema == 1) and .balanced and (.missing == 0) and
+		(queues(\"^tx_queue_[0-9]+_packets\") == (.tx_packets // 0)) and
+		(queues(\"^rx_queue_[0-9]+_bytes\") == (.rx_bytes // 0)) and
+		(([.per_stream[]?.lost] | add // 0) == (.lost // 0)) and
 		(.offered == .delivered + ([.drops[]] | add // 0) - .drops_of_others) and
 		(.seconds >= 0) and ($condition)" "$tmp/out" >/dev/null ||
 		{ bad "$name: $condition does not hold"; cat "$tmp/out"; }
@@ -35,7 +40,7 @@ words='has("tx_pps") and has("tx_bps") and has("rx_pps") and has("latency") and 
 run count 0 "$words and .offered == 1000000 and .delivered == 1000000 and .lost == 0 and
 	.latency.count == 1000000 and .latency.min_ns <= .latency.p50_ns and
 	.latency.p9999_ns <= .latency.max_ns" gen mem:a --recv mem:a -c 1000000 -j
-run queues 0 '.streams == 4 and .delivered == 1000003' \
+run queues 0 '.streams == 4 and .delivered == 1000003 and ([.per_stream[].stream] == [0, 1, 2, 3])' \
 	gen mem:a --recv mem:a -q 4 -c 1000003 -j
 run workers 0 '.streams == 2 and .delivered == 5001' \
 	gen mem:a --recv mem:a -q 4 --workers 2 -c 5001 -j
@@ -55,6 +60,14 @@ run gap 0 '.tx_packets == 11 and .seconds > 0.9' gen null: --rate 100ms -c 11 -j
 run seconds 0 '.seconds > 0.45' gen null: -d 500ms -j
 run search 0 '.search.found and .search.trials >= 4 and .search.pps > 0' \
 	gen mem:a --recv mem:a --search loss=50% -d 50ms -j
+
+# Counters of each queue, and each stream, for people; and what drops there are.
+"$holdoff" gen mem:a --recv mem:a -q 2 -c 1000 -Q --counters >"$tmp/out"
+grep -q '^ *stream 1: 500 received, 0 lost' "$tmp/out" && grep -q '^ *rx_queue_1_packets: 500$' "$tmp/out" ||
+	{ bad "--counters"; cat "$tmp/out"; }
+"$holdoff" ports --drops | grep -q '^tx_peer_full  *the peer' || bad "ports --drops"
+"$holdoff" ports -j | jq -e '.schema == 1 and .drops.rx_ring_full and
+	(.kinds[] | select(.kind == "xdp") | .options | length > 5)' >/dev/null || bad "ports -j"
 
 # --- recv, capture, replay -----------------------------------------------------------------------
 run recv 0 '.command == "recv" and .delivered == 5000 and .captured == 5000' \

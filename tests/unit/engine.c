@@ -152,6 +152,7 @@ static struct outcome send_and_receive(struct ho_rate rate, uint64_t count, cons
 	rt_join(rt, tasks[0]);
 	view = &receiver->tracks;
 	assert_int_equal(tr_tracks_sum(&view, 1, &sum), 0);
+	tr_track_sum_fini(&sum);
 	assert_int_equal(sum.lost + sum.duplicates + sum.reordered, 0);
 	assert_int_equal(sum.received, sender->offered);
 	assert_int_equal(receiver->frames, sender->offered);

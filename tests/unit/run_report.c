@@ -91,10 +91,13 @@ static json_int_t get(json_t *object, const char *key)
 
 static void test_json(void **state)
 {
-	struct port_txq txq = { .ctr = { .packets = 1000, .bytes = 60000, .ring_full = 4 } };
-	struct port_rxq rxq = { .ctr = { .packets = 990, .bytes = 59400 } };
+	struct port port = { .name = "mem:a" }, other = { .name = "mem:a" };
+	struct port_txq txq = { .port = &port,
+				.index = 2,
+				.ctr = { .packets = 1000, .bytes = 60000, .ring_full = 4 } };
+	struct port_rxq rxq = { .port = &other, .ctr = { .packets = 990, .bytes = 59400 } };
 	struct ms_report r;
-	json_t *object;
+	json_t *object, *ports, *counters;
 
 	rxq.ctr.drops[PORT_DROP_RX_RING_FULL] = 10;
 	ms_report_init(&r, "gen");
@@ -121,6 +124,17 @@ static void test_json(void **state)
 	assert_int_equal(get(object, "rx_pps"), 990);
 	assert_int_equal(get(object, "tx_ring_full_events"), 4);
 	assert_int_equal(get(json_object_get(object, "latency"), "max_ns"), 1234);
+	/* Two ends of a wire have one name, and are two ports. */
+	ports = json_object_get(object, "ports");
+	assert_int_equal(json_array_size(ports), 2);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(ports, 0), "name")),
+			    "mem:a");
+	counters = json_object_get(json_array_get(ports, 0), "counters");
+	assert_int_equal(get(counters, "tx_queue_2_packets"), 1000);
+	assert_int_equal(get(counters, "tx_queue_2_ring_full_events"), 4);
+	counters = json_object_get(json_array_get(ports, 1), "counters");
+	assert_int_equal(get(counters, "rx_queue_0_bytes"), 59400);
+	assert_int_equal(get(counters, "rx_queue_0_ring_full"), 10);
 	json_decref(object);
 	r.delivered = 989;
 	object = ms_report_json(&r);

@@ -82,6 +82,66 @@ static unsigned make(struct arrival *out, unsigned n, unsigned views, uint32_t f
 	return k;
 }
 
+static void add(struct tr_tracks *t, uint16_t stream, uint32_t sequence, uint64_t time)
+{
+	struct tr_stamp stamp = { .stream = stream, .sequence = sequence, .time_ns = time };
+
+	tr_tracks_add(t, &stamp);
+}
+
+/* Puts them together; what is said of each stream must sum up to what is said of all. */
+static void sum_up(struct tr_tracks *const *views, unsigned n, struct tr_track_sum *sum)
+{
+	struct tr_stream_sum all = { 0 };
+
+	assert_int_equal(tr_tracks_sum(views, n, sum), 0);
+	assert_int_equal(sum->n_each, sum->streams);
+	for (unsigned i = 0; i < sum->n_each; i++) {
+		assert_true(!i || sum->each[i].id > sum->each[i - 1].id);
+		all.received += sum->each[i].received;
+		all.lost += sum->each[i].lost;
+		all.reordered += sum->each[i].reordered;
+		all.duplicates += sum->each[i].duplicates;
+	}
+	assert_int_equal(all.received, sum->received);
+	assert_int_equal(all.lost, sum->lost);
+	assert_int_equal(all.reordered, sum->reordered);
+	assert_int_equal(all.duplicates, sum->duplicates);
+	tr_track_sum_fini(sum);
+}
+
+/* Loss belongs to the stream that had it. */
+static void test_each(void **state)
+{
+	struct tr_tracks a, b, *both[] = { &a, &b };
+	struct tr_track_sum sum;
+
+	tr_tracks_init(&a);
+	tr_tracks_init(&b);
+	for (uint32_t i = 0; i < 100; i++) {
+		add(&a, 7, i, i);
+		if (i < 40 || i >= 43)
+			add(i % 2 ? &a : &b, 2, i, i);
+	}
+	add(&b, 2, 98, 98);
+	assert_int_equal(tr_tracks_sum(both, 2, &sum), 0);
+	assert_int_equal(sum.n_each, 2);
+	assert_int_equal(sum.each[0].id, 2);
+	assert_int_equal(sum.each[0].lost, 3);
+	assert_int_equal(sum.each[0].received, 98);
+	assert_int_equal(sum.each[0].duplicates, 1);
+	assert_int_equal(sum.each[1].id, 7);
+	assert_int_equal(sum.each[1].lost, 0);
+	assert_int_equal(sum.each[1].received, 100);
+	/* Also after more were put in between. */
+	assert_int_equal(tr_track_sum_of(&sum, 5)->id, 5);
+	assert_int_equal(tr_track_sum_of(&sum, 7)->received, 100);
+	assert_int_equal(sum.n_each, 3);
+	tr_track_sum_fini(&sum);
+	tr_tracks_fini(&a);
+	tr_tracks_fini(&b);
+}
+
 static void check(unsigned views, uint32_t far, uint32_t first_number, uint64_t seed)
 {
 	struct arrival *arrivals = calloc(2 * FRAMES, sizeof(*arrivals));
@@ -106,7 +166,7 @@ static void check(unsigned views, uint32_t far, uint32_t first_number, uint64_t 
 		model_add(&m, &arrivals[i]);
 		tr_tracks_add(&tracks[arrivals[i].view], &stamp);
 	}
-	assert_int_equal(tr_tracks_sum(all, views, &sum), 0);
+	sum_up(all, views, &sum);
 	assert_int_equal(sum.streams, 1);
 	assert_int_equal(sum.runs, 1);
 	assert_int_equal(sum.received, m.received);
@@ -141,13 +201,6 @@ static void test_wrap(void **state)
 	}
 }
 
-static void add(struct tr_tracks *t, uint16_t stream, uint32_t sequence, uint64_t time)
-{
-	struct tr_stamp stamp = { .stream = stream, .sequence = sequence, .time_ns = time };
-
-	tr_tracks_add(t, &stamp);
-}
-
 static void test_restart(void **state)
 {
 	struct tr_tracks a, b, *both[] = { &a, &b };
@@ -163,7 +216,7 @@ static void test_restart(void **state)
 	}
 	for (uint32_t i = 2; i < 8; i++)
 		add(i % 3 ? &a : &b, 0, i, 300000 * ms + i * ms);
-	assert_int_equal(tr_tracks_sum(both, 2, &sum), 0);
+	sum_up(both, 2, &sum);
 	assert_int_equal(sum.streams, 1);
 	assert_int_equal(sum.runs, 2);
 	assert_int_equal(sum.received, 15);
@@ -185,20 +238,20 @@ static void test_old_and_many(void **state)
 	add(&t, 9, 200000, 5);
 	add(&t, 9, 100000, 4);
 	add(&t, 9, 200000, 5);
-	assert_int_equal(tr_tracks_sum(one, 1, &sum), 0);
+	sum_up(one, 1, &sum);
 	assert_int_equal(sum.reordered, 1);
 	assert_int_equal(sum.duplicates, 1);
 	assert_int_equal(sum.lost, 200000 - 100000 + 1 - 2);
 	/* A jump over the whole window forgets it. */
 	add(&t, 9, 400000, 6);
 	add(&t, 9, 400000 - 65536 + 200, 5);
-	assert_int_equal(tr_tracks_sum(one, 1, &sum), 0);
+	sum_up(one, 1, &sum);
 	assert_int_equal(sum.reordered, 2);
 	tr_tracks_fini(&t);
 	tr_tracks_init(&t);
 	for (uint32_t s = 0; s < TR_TRACKS_MAX + 50; s++)
 		add(&t, (uint16_t)s, 0, 0);
-	assert_int_equal(tr_tracks_sum(one, 1, &sum), 0);
+	sum_up(one, 1, &sum);
 	assert_int_equal(sum.streams, TR_TRACKS_MAX);
 	assert_int_equal(sum.untracked, 50);
 	tr_tracks_fini(&t);
@@ -207,9 +260,8 @@ static void test_old_and_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_model),
-		cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_against_model), cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_restart),       cmocka_unit_test(test_each),
 		cmocka_unit_test(test_old_and_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
