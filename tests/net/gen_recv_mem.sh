@@ -210,7 +210,7 @@ timeout 100 "$holdoff" gen mem:a --wait 100ms >"$tmp/out" 2>"$tmp/err"
 grep -q "no peer" "$tmp/err" || bad "no peer says: $(cat "$tmp/err")"
 timeout 100 "$holdoff" recv null: -d 200ms --write /dev/full -j >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || bad "a full disk: not status 2"
-grep -q "not complete" "$tmp/err" || bad "a full disk says: $(cat "$tmp/err")"
+grep -q "cannot write the capture: .dev.full: No space left" "$tmp/err" || bad "a full disk says: $(cat "$tmp/err")"
 
 [ $failed = 0 ] && echo "gen, recv, rr and patch over mem: and null: all balanced"
 exit $failed
