@@ -15,17 +15,12 @@
 #include <endian.h>
 #include <string.h>
 
-#include "packet/csum.h"
+#include "base/cpu.h"
 #include "route/fib4.h"
 #include "route/fib6.h"
-#include "route/worker.h"
+#include "route/fast.h"
 
 #define ALWAYS static inline __attribute__((always_inline))
-
-/* Frames of several buffers, or that become several. */
-#define NOT_SIMPLE (PK_MORE | PK_TSO)
-/* What stays of a frame's flags when it is sent on. */
-#define FLAGS_KEPT (PK_MORE | PK_CSUM_OK | PK_CSUM_PARTIAL | PK_TSO)
 
 /* A slot in a register; number 2 is `off`, number 3 `len`, 4 the flags, 5 the tag. */
 typedef uint16_t slot_words __attribute__((vector_size(16)));
@@ -41,29 +36,6 @@ enum { OFF = 2, LEN = 3 };
 #define IPV4_MASK 0xffffffu
 #define IS_IPV6   0x60dd86u
 #define IPV6_MASK 0xf0ffffu
-
-#define NOBODY 1ull /* no address, shifted to the upper end of a word, is equal to it */
-
-/* Packets of a burst that the fast path takes, of one family. */
-struct lane {
-	unsigned n;
-	uint8_t slot[PK_BURST]; /* which of the burst */
-	uint8_t *ip[PK_BURST];
-	/* As they leave untagged: 14 bytes of Ethernet, and nothing behind the packet. */
-	struct pk_slot draft[PK_BURST];
-	uint32_t nh[PK_BURST];
-};
-
-struct burst {
-	uint8_t *data[PK_BURST];
-	struct lane v4, v6;
-	uint32_t dst4[PK_BURST];
-	struct fib6_addr dst6[PK_BURST];
-	unsigned slow;
-	uint8_t slow_at[PK_BURST];
-	uint64_t bytes;
-	unsigned more; /* slots that are not the last of their frame */
-};
 
 ALWAYS uint64_t load64(const void *p)
 {
@@ -132,17 +104,18 @@ ALWAYS bool good6(const struct ro_own *own, const uint8_t *ip, uint32_t bytes, u
 /* The Ethernet destination of frames for an interface, as the upper 48 bits of a word. */
 ALWAYS uint64_t expected(const struct ro_iface *in)
 {
-	return in && in->up ? in->mac_word << 16 : NOBODY;
+	return in && in->up ? in->mac_word << 16 : RO_NOBODY;
 }
 
-ALWAYS void draft(struct lane *l, unsigned n, const struct pk_slot *s, unsigned i, uint8_t *ip,
+ALWAYS void draft(struct ro_lane *l, unsigned n, const struct pk_slot *s, unsigned i, uint8_t *ip,
 		  uint32_t before, uint32_t bytes)
 {
-	const slot_words kept = { 0xffff, 0xffff, 0xffff, 0, FLAGS_KEPT, 0, 0xffff, 0xffff };
+	const slot_words kept = { 0xffff, 0xffff, 0xffff, 0, RO_FLAGS_KEPT, 0, 0xffff, 0xffff };
 	slot_words words;
 
 	l->slot[n] = (uint8_t)i;
 	l->ip[n] = ip;
+	l->longest = HO_MAX(l->longest, bytes + PK_ETH_BYTES);
 	memcpy(&words, s, sizeof(words));
 	words &= kept;
 	words[OFF] = (uint16_t)(words[OFF] + before - PK_ETH_BYTES);
@@ -151,7 +124,7 @@ ALWAYS void draft(struct lane *l, unsigned n, const struct pk_slot *s, unsigned 
 }
 
 /* The packet of a frame that begins `before` bytes behind d, if it is IPv4 and good. */
-ALWAYS bool take4(struct burst *b, unsigned n, const struct ro_own *own, const struct pk_slot *s,
+ALWAYS bool take4(struct ro_burst *b, unsigned n, const struct ro_own *own, const struct pk_slot *s,
 		  unsigned i, uint8_t *d, uint64_t mac, const uint32_t before)
 {
 	uint8_t *ip = d + before;
@@ -164,11 +137,12 @@ ALWAYS bool take4(struct burst *b, unsigned n, const struct ro_own *own, const s
 	if (!good4(own, ip, bytes, have))
 		return false;
 	b->dst4[n] = ntohl(load32(ip + 16));
+	b->counted[n] = ro_count_down4(load32(ip + 8));
 	draft(&b->v4, n, s, i, ip, before, bytes);
 	return true;
 }
 
-ALWAYS bool take6(struct burst *b, unsigned n, const struct ro_own *own, const struct pk_slot *s,
+ALWAYS bool take6(struct ro_burst *b, unsigned n, const struct ro_own *own, const struct pk_slot *s,
 		  unsigned i, uint8_t *d, uint64_t mac, const uint32_t before)
 {
 	uint8_t *ip = d + before;
@@ -192,14 +166,14 @@ ALWAYS bool simple(const struct pk_slot *s, uint16_t flags)
  * Frames from i on, as long as they are untagged, of the family and good; returns the first one
  * that is not. A loop of its own for each family, so that what it needs stays in registers.
  */
-static __attribute__((noinline)) unsigned run4(struct burst *b, const struct ro_own *own,
+static __attribute__((noinline)) unsigned run4(struct ro_burst *b, const struct ro_own *own,
 					       const struct pk_slot *slots, unsigned i, unsigned n,
 					       uint64_t mac)
 {
 	unsigned n4 = b->v4.n;
 
 	for (; i < n; i++, n4++) {
-		if (!simple(&slots[i], NOT_SIMPLE | PK_VLAN) ||
+		if (!simple(&slots[i], RO_NOT_SIMPLE | PK_VLAN) ||
 		    !take4(b, n4, own, &slots[i], i, b->data[i], mac, PK_ETH_BYTES))
 			break;
 	}
@@ -207,14 +181,14 @@ static __attribute__((noinline)) unsigned run4(struct burst *b, const struct ro_
 	return i;
 }
 
-static __attribute__((noinline)) unsigned run6(struct burst *b, const struct ro_own *own,
+static __attribute__((noinline)) unsigned run6(struct ro_burst *b, const struct ro_own *own,
 					       const struct pk_slot *slots, unsigned i, unsigned n,
 					       uint64_t mac)
 {
 	unsigned n6 = b->v6.n;
 
 	for (; i < n; i++, n6++) {
-		if (!simple(&slots[i], NOT_SIMPLE | PK_VLAN) ||
+		if (!simple(&slots[i], RO_NOT_SIMPLE | PK_VLAN) ||
 		    !take6(b, n6, own, &slots[i], i, b->data[i], mac, PK_ETH_BYTES))
 			break;
 	}
@@ -223,7 +197,7 @@ static __attribute__((noinline)) unsigned run6(struct burst *b, const struct ro_
 }
 
 /* A frame whose tag is in the frame or in the slot. false: for the slow path. */
-static __attribute__((noinline)) bool tagged(struct burst *b, const struct ro_own *own,
+static __attribute__((noinline)) bool tagged(struct ro_burst *b, const struct ro_own *own,
 					     const struct pk_slot *s, unsigned i,
 					     struct ro_iface *const *row)
 {
@@ -231,7 +205,7 @@ static __attribute__((noinline)) bool tagged(struct burst *b, const struct ro_ow
 	const bool inside = !(s->flags & PK_VLAN);
 	uint64_t mac;
 
-	if (!row || !simple(s, NOT_SIMPLE) || (load16(d + 12) == htobe16(PK_ETH_VLAN)) != inside)
+	if (!row || !simple(s, RO_NOT_SIMPLE) || (load16(d + 12) == htobe16(PK_ETH_VLAN)) != inside)
 		return false;
 	mac = expected(RO_RCU_GET(row[(inside ? ntohs(load16(d + 14)) : s->vlan) & PK_VLAN_ID]));
 	if (inside ? take4(b, b->v4.n, own, s, i, d, mac, PK_ETH_BYTES + PK_VLAN_BYTES)
@@ -245,38 +219,74 @@ static __attribute__((noinline)) bool tagged(struct burst *b, const struct ro_ow
 	return true;
 }
 
-static void sort(const struct ro_worker *w, unsigned port, const struct pk_slot *slots, unsigned n,
-		 struct burst *b)
+/* Frames from i on, up to `end` or the end of a chain that is longer; returns the next one. */
+static unsigned one_by_one(struct ro_burst *b, const struct ro_sorter *o,
+			   struct ro_iface *const *row, const struct pk_slot *slots, unsigned i,
+			   unsigned end, unsigned n)
 {
-	const struct ro_view *v = w->view;
-	struct ro_iface *const *row = RO_RCU_GET(v->by_vlan[port]);
-	const uint64_t untagged = expected(row ? RO_RCU_GET(row[0]) : NULL);
-	const struct ro_own *own = RO_RCU_GET(v->own);
-
-	for (unsigned i = 0; i < n; i++) {
+	while (i < end) {
 		unsigned begin;
 
 		do {
 			begin = i;
-			i = run4(b, own, slots, i, n, untagged);
-			i = run6(b, own, slots, i, n, untagged);
-			while (i < n && tagged(b, own, &slots[i], i, row))
+			i = run4(b, o->own, slots, i, end, o->untagged);
+			i = run6(b, o->own, slots, i, end, o->untagged);
+			while (i < end && tagged(b, o->own, &slots[i], i, row))
 				i++;
-		} while (i > begin && i < n);
-		if (i == n)
+		} while (i > begin && i < end);
+		if (i == end)
 			break;
 		b->slow_at[b->slow++] = (uint8_t)i;
 		/* The rest of its slots are not frames. */
 		for (; i + 1 < n && (slots[i].flags & PK_MORE); i++)
 			b->more++;
+		i++;
 	}
+	return i;
 }
 
-static __attribute__((noinline)) void fetch(const struct ro_worker *w, const struct pk_slot *slots,
-					    unsigned n, struct burst *b)
+static void sort(const struct ro_worker *w, unsigned port, const struct pk_slot *slots, unsigned n,
+		 struct ro_burst *b)
 {
-	uint8_t *const base = w->arena->base;
-	const size_t stride = w->arena->stride_bytes;
+	const struct ro_view *v = w->view;
+	struct ro_iface *const *row = RO_RCU_GET(v->by_vlan[port]);
+	const struct ro_sorter o = { .own = RO_RCU_GET(v->own),
+				     .untagged = expected(row ? RO_RCU_GET(row[0]) : NULL),
+				     .stride_bytes = w->arena->stride_bytes };
+	const struct ro_fast *fast = w->fast;
+	const unsigned all = (unsigned)((1ull << fast->width) - 1);
+	unsigned i = 0;
+
+	while (o.untagged != RO_NOBODY && fast->width && i + fast->width <= n) {
+		unsigned taken = fast->group(b, &o, slots, i), end = i + fast->width;
+
+		if (ho_likely(taken == all)) {
+			i = end;
+			continue;
+		}
+		while (i < end) {
+			unsigned run = taken ? (unsigned)__builtin_ctz(taken) : end - i;
+
+			if (run) {
+				unsigned next = one_by_one(b, &o, row, slots, i, i + run, n);
+
+				/* A chain's slots are not taken, wherever it ends. */
+				taken >>= run;
+				i = next;
+			} else {
+				taken >>= 1;
+				i++;
+			}
+		}
+	}
+	one_by_one(b, &o, row, slots, i, n, n);
+}
+
+static void fetch(const struct pk_arena *arena, const struct pk_slot *slots, unsigned n,
+		  struct ro_burst *b)
+{
+	uint8_t *const base = arena->base;
+	const size_t stride = arena->stride_bytes;
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -287,6 +297,24 @@ static __attribute__((noinline)) void fetch(const struct ro_worker *w, const str
 		ho_prefetchw(data);
 	}
 	b->bytes = bytes;
+}
+
+static const struct ro_fast scalar = { .fetch = fetch };
+
+const struct ro_fast *ro_fast_choose(void)
+{
+#if defined(__x86_64__)
+	static const struct ro_fast avx2 = { fetch, ro_fast_group_avx2, RO_GROUP_AVX2 };
+	static const struct ro_fast avx512 = { ro_fast_fetch_avx512, ro_fast_group_avx512,
+					       RO_GROUP_AVX512 };
+	enum ho_simd level = ho_simd_level();
+
+	if (level >= HO_SIMD_AVX512)
+		return &avx512;
+	if (level >= HO_SIMD_AVX2 && __builtin_cpu_supports("bmi2"))
+		return &avx2;
+#endif
+	return &scalar;
 }
 
 /* --- send ----------------------------------------------------------------------------------- */
@@ -309,10 +337,7 @@ ALWAYS void count_down(uint8_t *ip, const uint8_t family)
 		ip[7]--;
 		return;
 	}
-	/* TTL is the low byte of the word, the checksum its upper half. One less in the low byte
-	 * of a word of the header is one more in the checksum, which is never 0xffff. */
-	v = load32(ip + 8);
-	v += v >= 0xfffe0000 ? 0x1ffff : 0xffff;
+	v = ro_count_down4(load32(ip + 8));
 	memcpy(ip + 8, &v, 4);
 }
 
@@ -357,16 +382,61 @@ static __attribute__((noinline)) bool send_other(struct ro_worker *w, const stru
 	return true;
 }
 
-/* The lists have room: see flush_full. */
-ALWAYS void send_lane(struct ro_worker *w, struct burst *b, struct lane *l, const uint8_t family)
+/*
+ * Next hops of a lane to hop[]. Returns the one of the first packet if all leave by the same port
+ * as it, untagged and within its MTU, so that nothing is left to ask of any; else NULL.
+ */
+ALWAYS const struct ro_nh *look_ahead(const struct ro_worker *w, const struct ro_lane *l,
+				      const struct ro_nh **hop)
 {
 	struct ro_nh *const *nhs = w->view->nh;
+	const struct ro_nh *first = RO_RCU_GET(nhs[l->nh[0]]);
+	const uint64_t same = load64(first);
+	uint64_t differ = 0;
+
+	for (unsigned i = 0; i < l->n; i++) {
+		const struct ro_nh *nh = RO_RCU_GET(nhs[l->nh[i]]);
+
+		hop[i] = nh;
+		differ |= load64(nh) ^ same;
+	}
+	if (differ || load16(first) != PLAIN_NH || l->longest > first->mtu + PK_ETH_BYTES ||
+	    !w->list[first->port])
+		return NULL;
+	return first;
+}
+
+/* The lists have room: see flush_full. */
+ALWAYS void send_lane(struct ro_worker *w, struct ro_burst *b, struct ro_lane *l,
+		      const uint8_t family)
+{
+	const struct ro_nh *hop[PK_BURST], *first = look_ahead(w, l, hop);
 	const unsigned n = l->n;
 	unsigned slow = b->slow;
 	uint64_t touched = 0;
 
+	if (ho_likely(first != NULL)) {
+		struct ro_out *out = w->list[first->port];
+
+		for (unsigned i = 0; i < n; i++) {
+			uint8_t *ip = l->ip[i];
+
+			if (family == RO_IPV4)
+				memcpy(ip + 8, &b->counted[i], 4);
+			else
+				ip[7]--;
+			/* The type is there: that of the packet as it came. */
+			memcpy(ip - PK_ETH_BYTES, hop[i]->eth, 12);
+		}
+		memcpy(&out->slot[out->n], l->draft, n * sizeof(l->draft[0]));
+		out->n += n;
+		w->touched |= 1ull << first->port;
+		ho_ctr_add(&w->ctr.sent, n);
+		ho_ctr_add(&w->ctr.fast, n);
+		return;
+	}
 	for (unsigned i = 0; i < n; i++) {
-		const struct ro_nh *nh = RO_RCU_GET(nhs[l->nh[i]]);
+		const struct ro_nh *nh = hop[i];
 		struct ro_out *out = w->list[nh->port];
 		uint8_t *ip = l->ip[i];
 
@@ -378,7 +448,6 @@ ALWAYS void send_lane(struct ro_worker *w, struct burst *b, struct lane *l, cons
 		if (ho_unlikely(!fits(nh, &l->draft[i]) || !out))
 			goto slow;
 		count_down(ip, family);
-		/* The type is there: that of the packet as it came. */
 		memcpy(ip - PK_ETH_BYTES, nh->eth, 12);
 		touched |= 1ull << nh->port;
 		out->slot[out->n++] = l->draft[i];
@@ -392,12 +461,12 @@ ALWAYS void send_lane(struct ro_worker *w, struct burst *b, struct lane *l, cons
 	b->slow = slow;
 }
 
-static __attribute__((noinline)) void send_lane4(struct ro_worker *w, struct burst *b)
+static __attribute__((noinline)) void send_lane4(struct ro_worker *w, struct ro_burst *b)
 {
 	send_lane(w, b, &b->v4, RO_IPV4);
 }
 
-static __attribute__((noinline)) void send_lane6(struct ro_worker *w, struct burst *b)
+static __attribute__((noinline)) void send_lane6(struct ro_worker *w, struct ro_burst *b)
 {
 	send_lane(w, b, &b->v6, RO_IPV6);
 }
@@ -435,7 +504,7 @@ static void all_slow(struct ro_worker *w, unsigned port, struct pk_slot *slots, 
 
 void ro_worker_input(struct ro_worker *w, unsigned port, struct pk_slot *slots, unsigned n)
 {
-	struct burst b;
+	struct ro_burst b;
 
 	flush_full(w);
 	if (ho_unlikely(w->slow_only)) {
@@ -443,7 +512,8 @@ void ro_worker_input(struct ro_worker *w, unsigned port, struct pk_slot *slots, 
 		return;
 	}
 	b.v4.n = b.v6.n = b.slow = b.more = 0;
-	fetch(w, slots, n, &b);
+	b.v4.longest = b.v6.longest = 0;
+	w->fast->fetch(w->arena, slots, n, &b);
 	sort(w, port, slots, n, &b);
 	ho_ctr_add(&w->ctr.received, n - b.more);
 	ho_ctr_add(&w->ctr.received_bytes, b.bytes);

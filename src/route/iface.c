@@ -214,9 +214,10 @@ int ro_iface_del(struct ro_tables *t, uint32_t ifindex)
 
 /* --- addresses ------------------------------------------------------------------------------ */
 
-static void own_bit(uint64_t *words, unsigned bit)
+static void own_bit(uint64_t *words, uint32_t *near, unsigned bit)
 {
 	words[bit / 64] |= 1ull << (bit % 64);
+	near[bit / 256] |= 1u << (bit / 8 % 32);
 }
 
 /* Makes the filter of all own addresses anew. Without memory the old one stays, with every bit of
@@ -238,14 +239,14 @@ static void own_filter(struct ro_tables *t)
 			uint32_t word;
 
 			if (addr->family == RO_IPV6) {
-				own_bit(own->v6, ro_own_bit6(addr->byte));
+				own_bit(own->v6, own->near6, ro_own_bit6(addr->byte));
 				continue;
 			}
 			/* Its link's broadcast address is no source either. */
 			memcpy(&word, addr->byte, sizeof(word));
-			own_bit(own->v4, ro_own_bit4(word));
+			own_bit(own->v4, own->near4, ro_own_bit4(word));
 			if (i->addr[a].len < 31)
-				own_bit(own->v4,
+				own_bit(own->v4, own->near4,
 					ro_own_bit4(word | htonl(0xffffffffu >> i->addr[a].len)));
 		}
 	}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "route/fast.h"
 #include "route/worker.h"
 
 #define ICMP_RATE  1000u /* a second; as Linux's icmp_msgs_per_sec */
@@ -45,6 +46,7 @@ static int make_worker(struct ro_router *r, unsigned i, struct ho_err *err)
 	w->to_host_arg = c->to_host_arg;
 	w->slow_only = c->slow_only;
 	w->hash = &r->hash;
+	w->fast = ro_fast_choose();
 	w->orders = i == 0 ? r->orders : NULL;
 	w->count = c->count / c->workers + (i < c->count % c->workers);
 	w->end_ns = c->end_ns;

@@ -98,6 +98,7 @@ struct ro_worker {
 	uint64_t now_ns;                   /* of this turn */
 	uint64_t touched;                  /* ports with something in out[], a bit each */
 	const struct pk_flowhash *hash;
+	const struct ro_fast *fast; /* see fast.h */
 	struct ro_wish_queue *wishes;
 	struct ro_order_queue *orders;
 	uint64_t count, end_ns; /* as in the configuration, our share */
