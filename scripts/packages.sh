@@ -5,7 +5,7 @@ set -euo pipefail
 
 build="gcc libc6-dev make meson ninja-build pkg-config clang llvm bpftool clang-format libbpf-dev libxdp-dev
        libpcap-dev libcyaml-dev libyaml-dev libjansson-dev libcmocka-dev libcap-ng-dev libmnl-dev
-       liburcu-dev libncurses-dev"
+       liburcu-dev liburing-dev libncurses-dev"
 test="libclang-rt-14-dev iproute2 iputils-ping ethtool tcpdump tshark python3-scapy iperf3 jq
       procps libcap2-bin traceroute mtr-tiny frr dpdk-dev mandoc git curl
       qemu-system-x86 ipxe-qemu busybox-static cpio kmod chromium"

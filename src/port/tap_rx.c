@@ -205,24 +205,19 @@ static void read_batch(struct tap_rxq *q, unsigned n)
 
 	n = pk_alloc(q->base.cache, buf, n);
 	for (unsigned i = 0; i < n; i++) {
-		struct io_uring_sqe *e = lx_uring_entry(q->uring, i);
+		struct io_uring_sqe *e = lx_uring_entry(q->uring);
 		uint8_t *to = first_byte(q, buf[i]) - q->header;
 
-		e->fd = q->fd;
-		e->rw_flags = RWF_NOWAIT;
 		if (q->want_buf == 1) {
-			e->opcode = IORING_OP_READ;
-			e->addr = (uintptr_t)to;
-			e->len = room + q->header;
-			continue;
+			io_uring_prep_read(e, q->fd, to, room + q->header, 0);
+		} else {
+			q->piece[i][0] = (struct iovec){ to, room + q->header };
+			q->piece[i][1] = (struct iovec){ tail_of(q, i), TAP_TAIL_BYTES };
+			io_uring_prep_readv(e, q->fd, q->piece[i], 2, 0);
 		}
-		q->piece[i][0] = (struct iovec){ to, room + q->header };
-		q->piece[i][1] = (struct iovec){ tail_of(q, i), TAP_TAIL_BYTES };
-		e->opcode = IORING_OP_READV;
-		e->addr = (uintptr_t)q->piece[i];
-		e->len = 2;
+		e->rw_flags = RWF_NOWAIT;
 	}
-	lx_uring_run(q->uring, n, res);
+	lx_uring_run(q->uring, res);
 	q->got_at = q->got_n = 0;
 	for (unsigned i = 0; i < n; i++) {
 		if (res[i] >= 0) {

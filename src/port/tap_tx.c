@@ -110,17 +110,17 @@ static unsigned write_batch(struct tap_txq *q, struct batch *b, int32_t *res)
 		return 1;
 	}
 	for (unsigned i = 0; i < b->n; i++) {
-		struct io_uring_sqe *e = lx_uring_entry(q->uring, i);
+		struct io_uring_sqe *e = lx_uring_entry(q->uring);
 		const struct iovec *iov = b->iov + b->first[i];
 		unsigned pieces = b->first[i + 1] - b->first[i];
 
-		e->fd = q->fd;
+		if (ho_likely(pieces == 1))
+			io_uring_prep_write(e, q->fd, iov->iov_base, (unsigned)iov->iov_len, 0);
+		else
+			io_uring_prep_writev(e, q->fd, iov, pieces, 0);
 		e->rw_flags = RWF_NOWAIT;
-		e->opcode = ho_likely(pieces == 1) ? IORING_OP_WRITE : IORING_OP_WRITEV;
-		e->addr = (uintptr_t)(pieces == 1 ? iov->iov_base : iov);
-		e->len = pieces == 1 ? (uint32_t)iov->iov_len : pieces;
 	}
-	return lx_uring_run(q->uring, b->n, res);
+	return lx_uring_run(q->uring, res);
 }
 
 static enum port_drop refusal(int32_t rc)
