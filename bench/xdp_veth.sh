@@ -12,7 +12,9 @@
 #   measured both without and with GRO, and the better figure counts.
 # Receive, from holdoff gen by live frames: holdoff recv xdp:vb; the same with --stamps=no, which as
 #   testpmd's rxonly counts frames and reads none of their bytes; testpmd rxonly by net_af_xdp and
-#   net_af_packet. All that was received, over the time that was sent. With the two CPUs on two
+#   net_af_packet; and testpmd icmpecho, which reads each frame's headers and drops what is neither
+#   ARP nor an echo request: a receiver that touches every frame, as recv does for the stamps.
+#   All that was received, over the time that was sent. With the two CPUs on two
 #   cores each frame that its receiver reads costs the sender's CPU, which copies the next one into
 #   the same buffer, a transfer of a cache line: bench_line says how far apart they are.
 # What a sender says it sent is checked against the peer's rx_packets. PERF=1 adds where the time
@@ -175,13 +177,16 @@ stage_rx() {
 		feed rx_count rx_holdoff xdp:vb --stamps=no
 		for driver in af_xdp af_packet; do
 			feed rx_pmd_$driver pmd "$B" 1 vb $driver --forward-mode=rxonly
+			feed rx_echo_$driver pmd "$B" 1 vb $driver --forward-mode=icmpecho
 		done
 	done
 	for driver in af_packet af_xdp; do
 		[ "$(bench_median rx_pmd_$driver)" = 0 ] && { echo "testpmd $driver: receives nothing here"; continue; }
 		bench_row "testpmd rxonly, $driver (peer)" rx_pmd_$driver
-		bench_row "holdoff recv --stamps=no, to testpmd $driver" rx_count rx_pmd_$driver
-		bench_row "holdoff recv, to testpmd $driver" rx_stamps rx_pmd_$driver
+		bench_row "holdoff recv --stamps=no, to testpmd rxonly, $driver" rx_count rx_pmd_$driver
+		bench_row "holdoff recv, to testpmd rxonly, $driver" rx_stamps rx_pmd_$driver
+		bench_row "testpmd icmpecho, $driver (peer): reads headers" rx_echo_$driver
+		bench_row "holdoff recv, to testpmd icmpecho, $driver" rx_stamps rx_echo_$driver
 	done
 	for p in "$bench_tmp"/profile.rx_*; do
 		[ -e "$p" ] && { echo "-- ${p##*profile.}"; cat "$p"; }
