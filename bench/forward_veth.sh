@@ -14,10 +14,12 @@
 #                     the two is the peer.
 #   testpmd af_xdp    mac mode: writes the addresses, looks nothing up, so DPDK at its cheapest
 #   bpf_fib_lookup    a small XDP program (bench/xdp_fib.bpf.c) on the sender's CPU, for information
-#   holdoff           holdoff forward xdp:vb xdp:vc; and with tx=live
+#   holdoff           holdoff forward xdp:vb xdp:vc; and with tx=live; both without the shortcut
+#   shortcut          the same with --shortcut=yes: its XDP program forwards what needs no more than
+#                     the kernel's table, on the sender's CPU, and counts it
 #
 # The rate is what arrives at vd by its own count. PERF=1 adds a profile of both CPUs. FAMILIES
-# ("4 6") and STAGES ("kernel rps fib pmd socket live") choose. Needs root.
+# ("4 6") and STAGES ("kernel rps fib pmd socket live shortcut") choose. Needs root.
 cd "$(dirname "$0")/.." || exit 1
 . bench/lib.sh
 bench_need ip ethtool
@@ -104,7 +106,9 @@ routed() {
 	wait $pid
 }
 
-holdoff() { routed "$1" timeout -s INT -k 5 30 taskset -c 1 "$HOLDOFF" forward "xdp:vb$2" "xdp:vc$2" -Q; }
+holdoff() {
+	routed "$1" timeout -s INT -k 5 30 taskset -c 1 "$HOLDOFF" forward "xdp:vb$2" "xdp:vc$2" -Q --shortcut="${3:-no}"
+}
 testpmd() {
 	# libxdp's dispatcher, which it uses, needs a bpffs.
 	routed "$1" sh -c 'mount -t bpf bpf /sys/fs/bpf; exec "$@"' sh timeout -s INT -k 3 30 \
@@ -124,8 +128,9 @@ echo "load before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 clang -target bpf -O2 -g -I"/usr/include/$(uname -m)-linux-gnu" -c bench/xdp_fib.bpf.c -o "$bench_tmp/xdp_fib.o" ||
 	echo "no clang for BPF: the XDP program is left out"
 # asked STAGE: is it one of those to be measured?
-asked() { case " ${STAGES:-kernel rps fib pmd socket live} " in *" $1 "*) ;; *) return 1 ;; esac }
+asked() { case " ${STAGES:-kernel rps fib pmd socket live shortcut} " in *" $1 "*) ;; *) return 1 ;; esac }
 for ((round = 1; round <= ROUNDS; round++)); do
+	bench_distance
 	for family in ${FAMILIES:-4 6}; do
 		kernel_forwards 1
 		asked kernel && measure kernel
@@ -142,6 +147,10 @@ for ((round = 1; round <= ROUNDS; round++)); do
 		}
 		asked socket && holdoff socket ""
 		asked live && holdoff live ",tx=live"
+		asked shortcut && {
+			kernel_forwards 1
+			holdoff shortcut "" yes
+		}
 	done
 done
 
@@ -157,7 +166,7 @@ best() {
 }
 row() { [ -e "$bench_tmp/$2.$family" ] && bench_row "$1" "$2.$family"; }
 for family in ${FAMILIES:-4 6}; do
-	ours=$(best socket.$family live.$family)
+	ours=$(best socket.$family live.$family shortcut.$family)
 	kernel=$(best kernel.$family kernel_rps.$family)
 	pmd=$(best pmd.$family pmd_nobusy.$family)
 	echo "-- IPv$family"
@@ -168,6 +177,7 @@ for family in ${FAMILIES:-4 6}; do
 	row "testpmd mac, af_xdp, busy_budget=0" pmd_nobusy
 	row "holdoff forward, AF_XDP sockets" socket
 	row "holdoff forward, tx=live" live
+	row "holdoff forward, shortcut" shortcut
 	[ -n "$ours" ] && [ -n "$kernel" ] &&
 		bench_row "holdoff (${ours%.*}), to the kernel (${kernel%.*})" "$ours" "$kernel"
 	[ -n "$ours" ] && [ -n "$pmd" ] &&

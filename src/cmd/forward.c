@@ -15,8 +15,30 @@
 static const struct argp_option forward_table[] = {
 	{ "file", 'f', "FILE", 0,
 	  "Ports, addresses, routes and neighbours from this file (docs/router.md)", 1 },
+	{ "shortcut", 's', "auto|yes|no", 0,
+	  "With the kernel's tables: its XDP programs forward plain packets by themselves. auto "
+	  "does where the kernel forwards (ip_forward) and says what an interface takes",
+	  1 },
 	{ 0 },
 };
+
+static error_t parse_shortcut(struct forward *f, const char *arg)
+{
+	static const char *const words[] = {
+		[FORWARD_SHORTCUT_AUTO] = "auto",
+		[FORWARD_SHORTCUT_YES] = "yes",
+		[FORWARD_SHORTCUT_NO] = "no",
+	};
+
+	for (unsigned i = 0; i < HO_ARRAY_LEN(words); i++) {
+		if (!strcmp(arg, words[i])) {
+			f->shortcut = (enum forward_shortcut)i;
+			return 0;
+		}
+	}
+	ho_err_set(f->err, -EINVAL, "--shortcut: '%s' is none of auto, yes, no", arg);
+	return EINVAL;
+}
 
 static error_t parse_forward(int key, char *arg, struct argp_state *state)
 {
@@ -41,10 +63,17 @@ static error_t parse_forward(int key, char *arg, struct argp_state *state)
 				   "both");
 			return EINVAL;
 		}
+		if (f->file && f->shortcut == FORWARD_SHORTCUT_YES) {
+			ho_err_set(f->err, -EINVAL,
+				   "--shortcut is by the kernel's tables: not with a file");
+			return EINVAL;
+		}
 		return 0;
 	case 'f':
 		f->file = arg;
 		return 0;
+	case 's':
+		return parse_shortcut(f, arg);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -164,6 +193,8 @@ static int run(struct forward *f, struct ho_err *err)
 				       ro_router_worker(f->router, i), err);
 	if (rc == 0)
 		watch(f);
+	if (f->control->halt)
+		f->control->halt(f);
 	ro_router_stop(f->router);
 	cmd_session_join(&f->session);
 	f->report.seconds = (double)(rt_now_ns(f->session.rt) - start) / 1e9;

@@ -16,6 +16,8 @@
 
 struct forward;
 
+enum forward_shortcut { FORWARD_SHORTCUT_AUTO, FORWARD_SHORTCUT_YES, FORWARD_SHORTCUT_NO };
+
 struct forward_control {
 	bool own_stack; /* see struct ro_router_config */
 	/* As there, with the struct forward; may be NULL. */
@@ -25,6 +27,9 @@ struct forward_control {
 	int (*prepare)(struct forward *f, struct ho_err *err);
 	int (*setup)(struct forward *f, struct ho_err *err);
 	void (*poll)(struct forward *f, uint64_t now_ns);
+	/* The workers are about to be told to end: nothing may pass by them from now on. May be
+	 * NULL. */
+	void (*halt)(struct forward *f);
 	/* The workers have ended, the router is still there: 0, or what the control plane failed
 	 * of. May be NULL. */
 	int (*finish)(struct forward *f, struct ho_err *err);
@@ -46,6 +51,7 @@ struct forward_sample {
 struct forward {
 	struct cmd_options common;
 	const char *file; /* -f */
+	enum forward_shortcut shortcut;
 	const char *port_arg[RO_PORTS_MAX];
 	unsigned port_args;
 
@@ -65,6 +71,7 @@ struct forward {
 	uint64_t tsc_hz;
 	/* Of the router, when its tasks have ended: it is gone when they are shown. */
 	struct ro_counters counters;
+	uint64_t shortcut_packets, shortcut_bytes; /* sent by it: port/shortcut.h */
 	double full_turn_ticks;
 	struct ho_err unbalanced;
 	struct ho_err *err;
@@ -77,6 +84,9 @@ int forward_open(struct forward *f, const char *both, const char *receive, const
 /* forward_own.c: from a file, with the router's own ARP and Neighbour Discovery. Opens the ports.
  */
 int forward_own_open(struct forward *f, struct ho_err *err);
+
+/* The number in a file of /proc/sys/net, -1 if there is none. */
+int forward_setting(const char *path);
 
 /* forward_kernel.c: the kernel's tables are followed. Opens the ports of the command line. */
 int forward_kernel_open(struct forward *f, struct ho_err *err);

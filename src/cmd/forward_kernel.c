@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cmd/forward.h"
+#include "cmd/forward_shortcut.h"
 #include "linux/caps.h"
 #include "linux/xdpdev.h"
 #include "port/host.h"
@@ -22,14 +22,15 @@ struct kern {
 	struct rt_event *event;
 	bool shared[RO_PORTS_MAX];
 	struct port_punt **punt; /* of each worker */
-	struct ho_err failed;    /* why the kernel could not be followed any longer */
+	struct shortcut *shortcut;
+	struct ho_err failed; /* why the kernel could not be followed any longer */
 	struct ro_kernel_stats stats;
 };
 
 /* --- what the kernel is set to ---------------------------------------------------------------- */
 
 /* The number in a file of /proc/sys/net, -1 if there is none. */
-static int setting(const char *path)
+int forward_setting(const char *path)
 {
 	char name[128];
 	FILE *file;
@@ -54,7 +55,7 @@ static const char *iface_of(const struct port *port)
 static void say_settings(struct forward *f)
 {
 	struct kern *k = f->state;
-	bool forwards = setting("ipv4/ip_forward") == 1;
+	bool forwards = forward_setting("ipv4/ip_forward") == 1;
 	struct ro_kernel_stats s;
 	char path[96];
 
@@ -73,7 +74,7 @@ static void say_settings(struct forward *f)
 				"xdp:%s",
 				f->port[p].rx->name, name);
 		snprintf(path, sizeof(path), "ipv6/conf/%s/forwarding", name);
-		if (k->shared[p] && setting(path) == 0)
+		if (k->shared[p] && forward_setting(path) == 0)
 			ho_note("%s: the kernel does not tell its neighbours that this is an IPv6 "
 				"router; 'sysctl net.ipv6.conf.%s.forwarding=1' makes it",
 				name, name);
@@ -156,6 +157,8 @@ static int prepare(struct forward *f, struct ho_err *err)
 		rc = ho_err_set(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; rc == 0 && any && i < f->workers; i++)
 		rc = port_punt_create(f->session.arena, &k->punt[i], err);
+	if (rc == 0)
+		rc = shortcut_create(f, &k->shortcut, err);
 	return rc;
 }
 
@@ -179,8 +182,10 @@ static int setup(struct forward *f, struct ho_err *err)
 	if (rc < 0)
 		return rc;
 	f->session.also = k->event;
+	shortcut_poll(k->shortcut, k->kernel, rt_now_ns(f->session.rt));
 	say_start(f);
 	say_settings(f);
+	shortcut_say(k->shortcut);
 	return 0;
 }
 
@@ -199,7 +204,14 @@ static void poll(struct forward *f, uint64_t now_ns)
 		/* Packets would be sent by tables that are not true any more. */
 		ho_warn("%s", k->failed.text);
 		ro_router_stop(f->router);
+		return;
 	}
+	shortcut_poll(k->shortcut, k->kernel, now_ns);
+}
+
+static void halt(struct forward *f)
+{
+	shortcut_stop(((struct kern *)f->state)->shortcut);
 }
 
 static int finish(struct forward *f, struct ho_err *err)
@@ -223,6 +235,7 @@ static void teardown(struct forward *f)
 	for (unsigned i = 0; k->punt && i < f->workers; i++)
 		port_punt_destroy(k->punt[i]);
 	free(k->punt);
+	shortcut_destroy(k->shortcut);
 	ro_kernel_destroy(k->kernel);
 	free(k);
 	f->state = NULL;
@@ -276,6 +289,7 @@ static const struct forward_control kernel_control = {
 	.prepare = prepare,
 	.setup = setup,
 	.poll = poll,
+	.halt = halt,
 	.finish = finish,
 	.teardown = teardown,
 	.json = stats_json,

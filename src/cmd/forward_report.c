@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "cmd/forward.h"
+#include "port/shortcut.h"
 #include "traffic/pacer.h"
 
 /* What a receiver calls an error: frames and headers that are not sound. */
@@ -50,6 +51,18 @@ static void add_queue(struct forward_side *s, const struct port_counters *c)
 			ho_ctr_read(&c->drops[d]);
 }
 
+/* What passed by the router. */
+static void add_shortcut(struct forward_side *in, struct forward_side *out, const struct port *port)
+{
+	struct port_shortcut_counts c;
+
+	port_shortcut_read(port, &c);
+	in->packets += c.in_packets;
+	in->bytes += c.in_bytes;
+	out->packets += c.out_packets;
+	out->bytes += c.out_bytes;
+}
+
 static void take_sample(const struct forward *f, struct forward_sample *s)
 {
 	struct ro_counters c;
@@ -62,6 +75,8 @@ static void take_sample(const struct forward *f, struct forward_sample *s)
 			add_queue(&s->in, &rx->rxq[i]->ctr);
 		for (unsigned i = 0; tx && i < tx->n_txq && i < f->workers; i++)
 			add_queue(&s->out, &tx->txq[i]->ctr);
+		if (rx && rx == tx)
+			add_shortcut(&s->in, &s->out, rx);
 	}
 	ro_router_counters(f->router, &c);
 	for (unsigned d = 0; d < RO_DROP_COUNT; d++)
@@ -110,6 +125,8 @@ void forward_report_row(struct forward *f)
 void forward_report_finish(struct forward *f)
 {
 	struct ms_report *r = &f->report;
+	struct forward_side in = { 0 }, out = { 0 };
+	uint64_t lost_after = 0;
 	struct ro_counters c;
 
 	ro_router_counters(f->router, &c);
@@ -127,14 +144,25 @@ void forward_report_finish(struct forward *f)
 			ms_report_add_tx(r, tx->txq[i]);
 		if (rx)
 			r->offered += ms_report_add_external(r, rx, true, false);
+		if (tx)
+			lost_after += ms_report_add_external(r, tx, false, true);
+		if (rx && rx == tx)
+			add_shortcut(&in, &out, rx);
 	}
+	f->shortcut_packets = in.packets;
+	f->shortcut_bytes = out.bytes;
+	r->rx_packets += in.packets;
+	r->rx_bytes += in.bytes;
+	r->tx_packets += out.packets;
+	r->tx_bytes += out.bytes;
 	/* Part of what was offered: nothing of the balance hangs on whose they were. */
 	r->external = 0;
 	/* The router's drops are named beside the ports'; what is left of what was offered must be
 	 * explained by the ports. */
 	r->offered +=
 		r->rx_packets + c.generated + c.fragments - c.fragmented - ro_drops_sum(c.drops);
-	r->delivered = r->tx_packets + c.local;
+	/* What the kernel refused of that which it had taken. */
+	r->delivered = r->tx_packets - HO_MIN(r->tx_packets, lost_after) + c.local;
 	r->tx_seconds = r->rx_seconds = r->seconds;
 }
 
@@ -169,6 +197,8 @@ static void publish_json(struct forward *f, const struct ro_counters *c, double 
 	set(object, "fragments", c->fragments);
 	set(object, "held", c->held);
 	set(object, "fast_path", c->fast);
+	set(object, "shortcut_packets", f->shortcut_packets);
+	set(object, "shortcut_bytes", f->shortcut_bytes);
 	set(object, "icmp_limited", c->icmp_limited);
 	set(object, "icmp_suppressed", c->icmp_suppressed);
 	set(object, "workers", f->workers);
@@ -224,6 +254,9 @@ static void publish_text(struct forward *f, const struct ro_counters *c, double 
 
 	print_side(out, "received", r->rx_packets, r->rx_bytes, r->seconds);
 	print_side(out, "sent", r->tx_packets, r->tx_bytes, r->seconds);
+	if (f->shortcut_packets)
+		fprintf(out, "%-10s %s of these, forwarded before they came to the router\n",
+			"shortcut", ho_format_count(f->shortcut_packets, a));
 	if (c->local || c->generated)
 		fprintf(out, "%-10s %s for the router, %s made by it\n", "local",
 			ho_format_count(c->local, a), ho_format_count(c->generated, b));

@@ -30,11 +30,12 @@ unsigned port_host_ifindex(const struct port *port);
 
 /*
  * The host's own addresses are these n from now on: 16 bytes each, IPv4 with 12 zero bytes in
- * front. Returns 0, or -ENOSPC when there are more than the program can know (those left out come
+ * front. The n_refused behind them are none, but no source of a packet either: broadcasts of its
+ * links. Returns 0, or -ENOSPC when there are more than the program can know (those left out come
  * to the router, which must hand them back). Nothing for a port that is not shared. By one thread,
  * with packets flowing.
  */
-int port_host_addrs(struct port *port, const uint8_t (*addr)[16], unsigned n);
+int port_host_addrs(struct port *port, const uint8_t (*addr)[16], unsigned n, unsigned n_refused);
 
 /* The interface's own Ethernet address is this from now on. */
 void port_host_mac(struct port *port, const uint8_t mac[6]);

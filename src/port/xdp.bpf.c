@@ -5,6 +5,7 @@
  *
  *   xdp_main --- ARP, ND, ICMP to us; for a router, all that is -----> kernel
  *      |         not to be routed
+ *      +-- of a router, and plain: xdp_shortcut.bpf.h --------------> another interface
  *      +-- no filter --> take() --+-- socket on this queue ---------> XSKMAP
  *      |                          +-- none -------------------------> kernel
  *      +-- tail call --> filter (xdp_filter.c) --+-- match: xdp_take (as take())
@@ -27,6 +28,7 @@
 #define ND_LAST       137 /* redirect */
 
 const volatile __u32 keep = XDP_KEEP_LOCAL;
+const volatile bool filtered = false;
 
 /* With XDP_KEEP_HOST; user space changes them at any time. */
 __u8 host_mac[8];                   /* the interface's address, two zero bytes behind it */
@@ -61,6 +63,8 @@ struct {
 	__type(key, struct in6_addr);
 	__type(value, __u8);
 } own_addresses SEC(".maps");
+
+#include "xdp_shortcut.bpf.h"
 
 /* Does the frame carry the mark of our generator? Only asked of frames that are not taken. */
 static bool stamped(struct xdp_md *ctx)
@@ -166,7 +170,7 @@ static __always_inline bool host_owns(const struct in6_addr *address)
  * without a tag or with that of one of its VLANs. All else is the host's: its own addresses,
  * groups, broadcasts, link-local destinations, ARP, LLDP, macvlans, bridged and unknown VLANs.
  */
-static __always_inline bool host_keeps(struct xdp_md *ctx)
+static __always_inline bool host_keeps(struct xdp_md *ctx, struct place *at)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
@@ -190,6 +194,7 @@ static __always_inline bool host_keeps(struct xdp_md *ctx)
 	}
 	if (!(host_vlans[vlan / 64] >> (vlan % 64) & 1))
 		return true;
+	*at = (struct place){ data, end, l3, type, l3 != eth + 1 };
 	if (type == bpf_htons(ETH_P_IP)) {
 		struct iphdr *ip = l3;
 
@@ -217,13 +222,20 @@ SEC("xdp")
 int xdp_main(struct xdp_md *ctx)
 {
 	if (keep == XDP_KEEP_HOST) {
-		if (host_keeps(ctx))
+		struct place at;
+		int verdict;
+
+		if (host_keeps(ctx, &at))
 			return leave(XDP_COUNT_KEPT, stamped(ctx));
+		verdict = shortcut(ctx, &at);
+		if (verdict)
+			return verdict;
 	} else if (keep != XDP_KEEP_NOTHING && kernel_keeps(ctx)) {
 		return leave(XDP_COUNT_KEPT, stamped(ctx));
 	}
-	/* Goes on here when there is no filter. */
-	bpf_tail_call(ctx, &steps, XDP_STEP_FILTER);
+	/* Goes on here when the filter is not there. */
+	if (filtered)
+		bpf_tail_call(ctx, &steps, XDP_STEP_FILTER);
 	return take(ctx);
 }
 

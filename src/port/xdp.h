@@ -10,6 +10,7 @@
  *   xdp_filter.c  a libpcap expression as a program in front of the sockets
  *   xdp_live.c    sending by live frames instead of by a socket
  *   xdp_host.c    what the program leaves to the host of a router: port/host.h
+ *   xdp_shortcut.c  what the program forwards by itself: port/shortcut.h
  *   xdp_punt.c    frames handed back to the kernel's stack: port/host.h
  *
  * The whole arena is the UMEM of every socket: a buffer received on one port is sent on another
@@ -141,10 +142,16 @@ struct xdp_port {
 	struct xdp_sock *socks; /* two a queue: receiving, sending */
 	unsigned n_socks;
 	struct xdp_prog *prog; /* NULL while nothing is received */
+	/* With a shortcut: the router's ports, this one's number among them. Else NULL. */
+	struct xdp_port **joined;
+	unsigned n_joined, number;
 	struct xdp_kernel_counts {
 		uint64_t rx_lost;           /* by the interface, those of the sockets included */
+		bool counts_xmit;           /* the driver counts these: */
 		uint64_t xmit, xmit_errors; /* frames redirected to it: taken and refused */
-		uint64_t program[8];        /* enum xdp_count */
+		uint64_t redirected; /* frames that arrived here and were redirected anywhere */
+		uint64_t shortcut_in, shortcut_out; /* frames of port/shortcut.h */
+		uint64_t program[8];                /* enum xdp_count */
 	} at_start, at_stop;
 };
 

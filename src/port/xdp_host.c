@@ -76,7 +76,16 @@ static void remove_others(int map, const uint8_t (*addr)[16], unsigned n)
 	}
 }
 
-int port_host_addrs(struct port *base, const uint8_t (*addr)[16], unsigned n)
+static void set_bit(uint64_t *bits, const uint8_t addr[16])
+{
+	uint32_t word;
+
+	memcpy(&word, addr + 12, sizeof(word));
+	word = XDP_OWN_BIT(word);
+	bits[word / 64] |= 1ull << (word % 64);
+}
+
+int port_host_addrs(struct port *base, const uint8_t (*addr)[16], unsigned n, unsigned n_refused)
 {
 	struct xdp_skel *skel = shared_skel(base);
 	uint64_t bits[XDP_OWN_BITS / 64] = { 0 };
@@ -88,16 +97,14 @@ int port_host_addrs(struct port *base, const uint8_t (*addr)[16], unsigned n)
 	remove_others(map, addr, n);
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t yes = 1;
-		uint32_t word;
 
-		if (bpf_map_update_elem(map, addr[i], &yes, BPF_ANY) < 0) {
+		if (bpf_map_update_elem(map, addr[i], &yes, BPF_ANY) < 0)
 			rc = -ENOSPC;
-			continue;
-		}
-		memcpy(&word, addr[i] + 12, sizeof(word));
-		word = XDP_OWN_BIT(word);
-		bits[word / 64] |= 1ull << (word % 64);
+		/* No source of a packet, whether the program knows it or not. */
+		set_bit(bits, addr[i]);
 	}
+	for (unsigned i = n; i < n + n_refused; i++)
+		set_bit(bits, addr[i]);
 	for (unsigned i = 0; i < HO_ARRAY_LEN(bits); i++)
 		__atomic_store_n(&skel->bss->host_bits[i], bits[i], __ATOMIC_RELAXED);
 	return rc;

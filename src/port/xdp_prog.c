@@ -145,6 +145,8 @@ int xdp_prog_load(const struct xdp_port *port, const char *filter, struct xdp_pr
 		goto fail;
 	}
 	skel->rodata->keep = port->opts.keep;
+	skel->rodata->filtered = filter != NULL;
+	skel->rodata->completes = port->iface.kind[0] != 0; /* as xdp.c says */
 	/* Drivers refuse a long MTU for a program that does not know frames of several buffers,
 	 * and take a slower path for one that does. */
 	bpf_object__for_each_program(p, skel->obj)

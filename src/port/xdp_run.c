@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "linux/xdpdev.h"
+#include "port/shortcut.h"
 #include "port/xdp.h"
 #include "port/xdp_shared.h"
 
@@ -36,9 +37,17 @@ static void read_kernel(const struct xdp_port *port, struct xdp_kernel_counts *o
 		if (!strcmp(port->iface.kind, "tun"))
 			out->rx_lost += link.rx_dropped;
 	}
-	if (port->live) {
-		lx_driver_stat_sum(name, "_xdp_xmit", &out->xmit);
+	if (port->live || port->joined) {
+		out->counts_xmit = lx_driver_stat_sum(name, "_xdp_xmit", &out->xmit);
 		lx_driver_stat_sum(name, "_xdp_xmit_errors", &out->xmit_errors);
+	}
+	if (port->joined) {
+		struct port_shortcut_counts c;
+
+		lx_driver_stat_sum(name, "_xdp_redirect", &out->redirected);
+		port_shortcut_read(&port->base, &c);
+		out->shortcut_in = c.in_packets;
+		out->shortcut_out = c.out_packets;
 	}
 	for (unsigned i = 0; port->prog && i < XDP_COUNTS; i++)
 		out->program[i] = xdp_prog_count(port->prog, i);
@@ -54,7 +63,7 @@ static void xdp_external_drops(struct port *base, uint64_t *drops)
 	struct xdp_port *port = (struct xdp_port *)base;
 	const struct xdp_kernel_counts *from = &port->at_start;
 	struct xdp_kernel_counts now;
-	uint64_t of_sockets = 0, sent = 0, not_xmit;
+	uint64_t of_sockets = 0, to_sockets = 0, sent = 0, refused = 0, not_xmit;
 
 	if (base->stopped)
 		now = port->at_stop;
@@ -71,9 +80,17 @@ static void xdp_external_drops(struct port *base, uint64_t *drops)
 		drops[PORT_DROP_RX_XDP_FILL] += fill;
 		drops[PORT_DROP_RX_XDP_DROPPED] += s.rx_dropped - fill;
 		of_sockets += s.rx_ring_full + s.rx_dropped;
+		to_sockets += ho_ctr_read(&base->rxq[i]->ctr.packets) +
+			      ho_ctr_read(&base->rxq[i]->ctr.drops[PORT_DROP_RX_CLOSED]);
 	}
+	/* Of the shortcut's: what the other interface refused at once is lost there, as far as
+	 * anybody can tell, and not on this link. */
+	if (now.counts_xmit)
+		refused = less(now.shortcut_in - from->shortcut_in,
+			       less(now.redirected - from->redirected, to_sockets));
 	if (port->rx) {
-		drops[PORT_DROP_RX_LINK] += less(less(now.rx_lost, from->rx_lost), of_sockets);
+		drops[PORT_DROP_RX_LINK] +=
+			less(less(now.rx_lost, from->rx_lost), of_sockets + refused);
 		drops[PORT_DROP_RX_FILTERED] += now.program[XDP_COUNT_STAMPED_UNMATCHED] -
 						from->program[XDP_COUNT_STAMPED_UNMATCHED] +
 						now.program[XDP_COUNT_STAMPED_KEPT] -
@@ -81,12 +98,13 @@ static void xdp_external_drops(struct port *base, uint64_t *drops)
 		drops[PORT_DROP_RX_NO_QUEUE] += now.program[XDP_COUNT_STAMPED_NO_SOCKET] -
 						from->program[XDP_COUNT_STAMPED_NO_SOCKET];
 	}
-	if (!port->live || !now.xmit)
+	if (!now.counts_xmit)
 		return;
 	/* Of what was redirected to the interface, the peer's ring refused some; and all of it is
 	 * lost while the peer is not set up to take redirected frames. */
-	for (unsigned i = 0; i < base->n_txq; i++)
+	for (unsigned i = 0; port->live && i < base->n_txq; i++)
 		sent += ho_ctr_read(&base->txq[i]->ctr.packets);
+	sent += now.shortcut_out - from->shortcut_out;
 	not_xmit = less(sent, now.xmit - from->xmit);
 	drops[PORT_DROP_TX_PEER_FULL] += HO_MIN(not_xmit, now.xmit_errors - from->xmit_errors);
 	drops[PORT_DROP_TX_LINK_DOWN] += less(not_xmit, now.xmit_errors - from->xmit_errors);
@@ -302,6 +320,7 @@ static void xdp_close(struct port *base)
 	}
 	free(port->socks);
 	free(port->filter);
+	free(port->joined);
 	port_free(base);
 }
 

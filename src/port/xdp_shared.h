@@ -3,6 +3,8 @@
 #ifndef HOLDOFF_PORT_XDP_SHARED_H
 #define HOLDOFF_PORT_XDP_SHARED_H
 
+#include <linux/types.h>
+
 #define XDP_QUEUES_MAX 64 /* receive queues with a socket: entries of the XSKMAP */
 
 /* What the kernel keeps although no filter says so. */
@@ -17,8 +19,9 @@ enum xdp_keep {
 #define XDP_OWN_MAX 1024
 
 /*
- * "Surely none of ours" for one load instead of a look-up: a bit for each address. The last four
- * bytes, as a number of this machine, select it; they are what differs most.
+ * "Surely none of ours, nor a broadcast of our links" for one load instead of a look-up: a bit for
+ * each address. The last four bytes, as a number of this machine, select it; they are what differs
+ * most.
  */
 #define XDP_OWN_BITS      4096
 #define XDP_OWN_BIT(word) (((word)*0x9e3779b1u) >> 20)
@@ -49,6 +52,29 @@ enum xdp_step {
  */
 #define XDP_STAMP_BYTES 16
 #define XDP_STAMP_MAGIC 0x686f
+
+/*
+ * The shortcut of a router (xdp_shortcut.bpf.h): by which of the kernel's interfaces packets may
+ * leave. The number of the interface selects the entry; of two that meet there only the first is
+ * in, and packets for the other one take the way of the router.
+ */
+#define XDP_EXITS            256
+#define XDP_EXIT_AT(ifindex) ((ifindex) % XDP_EXITS)
+#define XDP_SHORTCUT_PORTS   64 /* of one router */
+struct xdp_exit {
+	struct xdp_exit_where {
+		__u32 ifindex; /* of the port */
+		__u16 vlan;    /* 0 = without a tag */
+		__u16 port;    /* its number among the router's */
+	} where __attribute__((aligned(8)));
+	__u32 ifindex; /* of the interface, a VLAN's say; 0 = no entry */
+	__u32 unused;
+};
+
+/* Forwarded by the shortcut, by the port they leave by; a CPU each. */
+struct xdp_shortcut_count {
+	__u64 packets, in_bytes, out_bytes;
+};
 
 /* Frames that the live-frames program can be handed at once; a power of two. */
 #define XDP_LIVE_FRAMES 2048

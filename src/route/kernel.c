@@ -154,6 +154,7 @@ int ro_kernel_create(const struct ro_kernel_config *config, struct ro_kernel **o
 	k->rt = config->rt;
 	k->tables = config->tables;
 	k->ports = config->ports;
+	k->least_mtu = UINT32_MAX;
 	if (rib_init(&k->rib) < 0) {
 		ho_err_set(err, rc, "out of memory for the kernel's tables");
 		goto fail;
@@ -247,6 +248,11 @@ static unsigned count_ours(const struct ro_kernel *k)
 	while (ro_kernel_iface_name(k, n))
 		n++;
 	return n;
+}
+
+uint32_t ro_kernel_least_mtu(const struct ro_kernel *k)
+{
+	return k->least_mtu;
 }
 
 void ro_kernel_read_stats(const struct ro_kernel *k, struct ro_kernel_stats *out)

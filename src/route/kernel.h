@@ -81,6 +81,20 @@ int ro_kernel_poll(struct ro_kernel *kernel, uint64_t now_ns, struct ho_err *err
 
 void ro_kernel_read_stats(const struct ro_kernel *kernel, struct ro_kernel_stats *out);
 
+/* The least MTU that a route had so far, in bytes; UINT32_MAX when none had one. */
+uint32_t ro_kernel_least_mtu(const struct ro_kernel *kernel);
+
+/* The interfaces that are routed, at most max of them, always in the same order: returns how many.
+ */
+struct ro_kernel_iface {
+	uint32_t ifindex;
+	uint32_t port;
+	uint32_t vlan; /* 0 = without a tag */
+	uint32_t up;
+};
+unsigned ro_kernel_ifaces(const struct ro_kernel *kernel, struct ro_kernel_iface *out,
+			  unsigned max);
+
 /* Interface number i (from 0) that is routed: its name into buf; NULL behind the last one. */
 const char *ro_kernel_iface_name(const struct ro_kernel *kernel, unsigned i);
 

@@ -71,6 +71,7 @@ struct ro_kernel {
 	struct kern_nexthop *nexthop[KERN_NH_BUCKETS];
 	struct rib rib;
 	unsigned odd_rules;
+	uint32_t least_mtu; /* of all routes so far; UINT32_MAX = none had one */
 
 	bool dumping;     /* messages are a dump's */
 	bool resyncing;   /* ... of everything: all is set again */

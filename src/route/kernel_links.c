@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "packet/headers.h"
+#include "packet/parse.h"
 #include "route/kernel_impl.h"
 
 #define VLAN_8021Q 0x8100
@@ -107,13 +108,24 @@ void kern_on_addr(struct ro_kernel *k, const struct lx_addr *m, bool gone)
 		set_addr(k, a);
 }
 
+/* The highest address of the prefix of an IPv4 address, as tables.c has it. False: there is none.
+ */
+static bool broadcast_of(const struct kern_addr *a, uint8_t out[4])
+{
+	if (a->addr.family != AF_INET || a->len > 30)
+		return false;
+	pk_store32(out, pk_load32(a->addr.byte) | UINT32_MAX >> a->len);
+	return true;
+}
+
 void kern_tell_ports(struct ro_kernel *k)
 {
 	uint8_t(*list)[16];
+	unsigned broadcasts = 0;
 
 	if (!k->host_dirty)
 		return;
-	list = calloc(k->n_addr + 1, sizeof(*list));
+	list = calloc(2 * k->n_addr + 1, sizeof(*list));
 	if (!list)
 		return; /* once more next time */
 	for (unsigned i = 0; i < k->n_addr; i++) {
@@ -122,8 +134,13 @@ void kern_tell_ports(struct ro_kernel *k)
 		memcpy(ip->family == AF_INET ? list[i] + 12 : list[i], ip->byte,
 		       lx_family_bytes(ip->family));
 	}
+	for (unsigned i = 0; i < k->n_addr; i++) {
+		if (broadcast_of(&k->addr[i], list[k->n_addr + broadcasts] + 12))
+			broadcasts++;
+	}
 	for (unsigned p = 0; p < k->ports; p++) {
-		if (port_host_addrs(k->port[p], list, k->n_addr) < 0 && !k->said_space) {
+		if (port_host_addrs(k->port[p], list, k->n_addr, broadcasts) < 0 &&
+		    !k->said_space) {
 			k->said_space = true;
 			ho_note("this host has more addresses than its XDP programs can know; "
 				"packets to the others reach the kernel by way of the router, "
@@ -353,6 +370,20 @@ void kern_links_free(struct ro_kernel *k)
 		}
 	}
 	free(k->addr);
+}
+
+unsigned ro_kernel_ifaces(const struct ro_kernel *k, struct ro_kernel_iface *out, unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned b = 0; b < KERN_LINK_BUCKETS; b++) {
+		for (const struct kern_link *l = k->link[b]; l && n < max; l = l->next) {
+			if (l->ours)
+				out[n++] = (struct ro_kernel_iface){ l->link.index, l->port,
+								     l->vlan, l->link.carrier };
+		}
+	}
+	return n;
 }
 
 const char *ro_kernel_iface_name(const struct ro_kernel *k, unsigned i)

@@ -281,6 +281,8 @@ void kern_on_route(struct ro_kernel *k, const struct lx_route *m, bool gone)
 		k->said_cut = true;
 		ho_warn("a route has more than %d paths; the others are not used", LX_HOPS_MAX);
 	}
+	if (!gone && m->mtu)
+		k->least_mtu = HO_MIN(k->least_mtu, m->mtu);
 	before = rib_first(&k->rib, m->family, m->dst.byte, m->len, m->metric);
 	paths = before ? before->paths : NULL;
 	rc = rib_update(&k->rib, m, gone, k->dumping);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The engine on the kernel's drivers for real cards, in a guest: generated frames cross the (emulated) wire,
 # every one is accounted for, by AF_PACKET and by AF_XDP. Then the router between two VLANs of the
-# kernel's, tagged in and out, on one card.
+# kernel's, tagged in and out, on one card; and its shortcut between veths.
 #
 #   gen packet:nic | xdp:nic ----- QEMU's hub ----- recv packet:peer (namespace p, virtio-net)
 #
@@ -116,6 +116,70 @@ check "the router ends well" [ $? = 0 ]
 cat /tmp/forward.err
 check "it forwarded" [ "$(number /tmp/forward sent)" -ge 90 ]
 check "balanced" grep -q '"balanced": *true' /tmp/forward
+
+# The shortcut puts tags in, takes them out and changes them. On a veth: the kernel's driver for this card
+# has no native XDP.
+for ns in u w; do
+	ip netns add $ns
+	ip link add r$ns type veth peer name eth0 netns $ns
+	ip netns exec $ns ethtool -K eth0 gro on txvlan off >/dev/null
+	ip -n $ns link set eth0 up
+	ip link set r$ns up
+done
+# join NAMESPACE VLAN: an interface of the router's, and a host there.
+join() {
+	local here=r$1 there=eth0 net=$((100 + $2))
+	if [ "$2" != 0 ]; then
+		here=r$1.$2 there=eth0.$2
+		ip link add link r$1 name $here type vlan id $2
+		ip -n $1 link add link eth0 name $there type vlan id $2
+		ip link set $here up
+		ip -n $1 link set $there up
+	fi
+	ip addr add 10.$net.0.1/24 dev $here
+	ip addr add fd00:$net::1/64 dev $here nodad
+	ip -n $1 addr add 10.$net.0.2/24 dev $there
+	ip -n $1 addr add fd00:$net::2/64 dev $there nodad
+}
+join u 0
+ip -n u route add default via 10.100.0.1
+ip -n u -6 route add default via fd00:100::1
+join u 31
+join w 32
+ip -n w route add default via 10.132.0.1
+ip -n w -6 route add default via fd00:132::1
+join w 33
+# What a host sends from the other network goes back through that.
+for v in "u 31" "w 33"; do
+	set -- $v
+	ip -n $1 rule add from 10.1$2.0.2 table $2
+	ip -n $1 route add default via 10.1$2.0.1 table $2
+	ip -n $1 -6 rule add from fd00:1$2::2 table $2
+	ip -n $1 -6 route add default via fd00:1$2::1 table $2
+done
+sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+holdoff forward xdp:ru xdp:rw --shortcut=yes --buffers 8192 -j >/tmp/forward 2>/tmp/forward.err &
+router=$!
+check "the router starts, with the shortcut" until_true 300 grep -q "routing between" /tmp/forward.err
+cat /tmp/forward.err
+# passes FROM SOURCE TO: 5 requests and their answers.
+passes() {
+	until_true 5 ip netns exec $1 ping -n -q -c 1 -W 2 -I $2 $3 >/dev/null || return
+	ip netns exec $1 ping -n -i 0.05 -c 6 -w 10 -I $2 $3 >/tmp/ping 2>&1
+	[ "$(grep -c 'bytes from' /tmp/ping)" -ge 5 ]
+}
+check "no tag to a tag and back, IPv4" passes u 10.100.0.2 10.132.0.2
+check "no tag to a tag and back, IPv6" passes u fd00:100::2 fd00:132::2
+check "a tag to another, IPv4" passes u 10.131.0.2 10.133.0.2
+check "a tag to another, IPv6" passes u fd00:131::2 fd00:133::2
+kill -TERM $router
+wait $router
+check "the router ends well" [ $? = 0 ]
+cat /tmp/forward.err
+# Six requests and answers of each; the first ones may have gone by way of the router.
+check "the shortcut was taken: $(number /tmp/forward shortcut_packets)" \
+	[ "$(number /tmp/forward shortcut_packets)" -ge 40 ]
+check "balanced" grep -q '"balanced": *true' /tmp/forward
 exit $failed
 GUEST
 failed=0
@@ -124,6 +188,6 @@ for model in e1000e virtio-net-pci; do
 	[ "$module" = virtio ] && module=virtio_net
 	echo "== $model"
 	# shellcheck disable=SC2046
-	GUEST_PROGRAMS="ping sysctl" GUEST_MODULES=8021q guest_run 280 "$module" "$script" $(guest_wire "$model") || failed=1
+	GUEST_PROGRAMS="ping sysctl" GUEST_MODULES="8021q veth" guest_run 280 "$module" "$script" $(guest_wire "$model") || failed=1
 done
 exit "$failed"
