@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * forward FAMILY ROUTES SECONDS [WORKERS]: cycles a packet of the router's workers alone, with the
- * routes, packets and turns of forward_stream.h. Each worker is a thread on a CPU of its own, with
- * a circle of 64 K buffers: a source that copies a template into each buffer, as a replay from
- * memory does, and a sink that puts the buffers back; what both cost together is measured apart.
+ * forward FAMILY ROUTES SECONDS [WORKERS [CPU]]: cycles a packet of the router's workers alone,
+ * with the routes, packets and turns of forward_stream.h. Each worker is a thread on a CPU of its
+ * own (CPU, or the last one, and downwards), with a circle of 64 K buffers: a source that copies a
+ * template into each buffer, as a replay from memory does, and a sink that puts the buffers back;
+ * what both cost together is measured apart.
  *
  *   circle of buffers --> template copied --> ro_worker_input --> sink --> circle
  */
@@ -32,7 +33,7 @@ struct lane {
 
 static struct pk_arena *arena;
 static struct lane lane[WORKERS_MAX];
-static unsigned workers = 1;
+static unsigned workers = 1, last_cpu;
 static bool v6;
 static pthread_barrier_t barrier;
 
@@ -171,8 +172,7 @@ static uint64_t check(struct lane *l, struct ro_router *router)
 static void lane_init(struct lane *l, unsigned i, struct pk_cache *cache)
 {
 	l->txq.tx = sink;
-	/* The last CPU first: interrupts usually go to the first one. */
-	l->cpu = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) - 1 - i;
+	l->cpu = last_cpu - i;
 	l->next = i * (STREAM_TEMPLATES / WORKERS_MAX);
 	l->head = STREAM_CIRCLE;
 	l->circle = malloc(STREAM_CIRCLE * sizeof(*l->circle));
@@ -200,10 +200,12 @@ int main(int argc, char **argv)
 
 	if (argc > 4)
 		workers = (unsigned)atoi(argv[4]);
+	/* The last CPU first: interrupts usually go to the first one. */
+	last_cpu = argc > 5 ? (unsigned)atoi(argv[5]) : (unsigned)sysconf(_SC_NPROCESSORS_ONLN) - 1;
 	if (argc < 4 || routes < STREAM_GATEWAYS || seconds <= 0 || workers < 1 ||
-	    workers > WORKERS_MAX || workers > (unsigned)sysconf(_SC_NPROCESSORS_ONLN)) {
+	    workers > WORKERS_MAX || last_cpu + 1 < workers) {
 		fprintf(stderr,
-			"usage: forward 4|6 ROUTES SECONDS [WORKERS]; routes from %u, no "
+			"usage: forward 4|6 ROUTES SECONDS [WORKERS [CPU]]; routes from %u, no "
 			"more workers than CPUs\n",
 			STREAM_GATEWAYS);
 		return 1;

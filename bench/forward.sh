@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Routing without a kernel: the router's worker against a small l3fwd of ours over DPDK's rte_lpm,
 # rte_fib and rte_fib6, with the same routes, packets, source and sink (bench/forward_stream.h), and
-# two workers against one. All programs of a comparison are loaded once and measure in turns; they
+# two workers against one. What two CPUs of this machine can do at all says the same for two processes
+# of one worker, which share nothing but the machine: ours, and the l3fwd's. All programs of a comparison are loaded once and measure in turns; they
 # must route the stream alike.
 #
 #   "all" is cycles a packet with source and sink, and the ratio is of it; "net" is less what source
@@ -27,6 +28,7 @@ declare -A to from pid answers
 TESTPMD=
 bench_machine
 bench_huge_pages $((MEMORY / 2))
+bench_distance
 
 # start NAME COMMAND...: loads its tables, and says what its answers to the stream add up to.
 start() {
@@ -54,6 +56,22 @@ ask() {
 	bench_record "$3_all" "$all"
 	bench_record "$3_net" "$net"
 	bench_record "$3_rate" "$rate"
+}
+
+# ask_both NAME1 NAME2 WAY RECORD: at the same time; the sum of their rates.
+ask_both() {
+	local all net rate sum=0 name
+	for name in "$1" "$2"; do echo "$3" >&"${to[$name]}"; done
+	for name in "$1" "$2"; do
+		read -r all net rate <&"${from[$name]}"
+		sum=$(awk -v a="$sum" -v b="$rate" 'BEGIN {print a + b}')
+	done
+	bench_record "$4_rate" "$sum"
+}
+
+# times RECORD RECORD: the second one's rate to the first one's.
+times() {
+	awk -v a="$(bench_median "$1_rate")" -v b="$(bench_median "$2_rate")" 'BEGIN {printf "%.2f", b / a}'
 }
 
 stop() {
@@ -118,16 +136,37 @@ workers() {
 	local family=$1 routes=$2 round
 	start one "$FORWARD" "$family" "$routes" "$SECONDS_EACH" 1
 	start two "$FORWARD" "$family" "$routes" "$SECONDS_EACH" 2
+	start other "$FORWARD" "$family" "$routes" "$SECONDS_EACH" 1 $((cpu - 1))
 	rm -f "$bench_tmp"/r_*
 	for ((round = 1; round <= ROUNDS; round++)); do
 		ask one all r_one
 		ask two all r_two
+		ask_both one other all r_both
 	done
 	echo "--- IPv$family, $routes routes: packets per 1000 cycles of one and of two workers:" \
 		"$(bench_median r_one_rate) $(bench_median r_two_rate)," \
-		"$(awk -v a="$(bench_median r_one_rate)" -v b="$(bench_median r_two_rate)" \
-			'BEGIN {printf "%.2f x", b / a}')"
-	stop one two
+		"$(times r_one r_two) x; two processes $(bench_median r_both_rate)," \
+		"$(times r_one r_both) x"
+	stop one two other
+}
+
+# The same two processes of the l3fwd, by its first method.
+peer_pair() {
+	local family=$1 routes=$2 method=$3 round core name=one
+	for core in "$cpu" $((cpu - 1)); do
+		start "$name" "$bench_tmp/peer_l3fwd" "$family" "$method" "$routes" "$SECONDS_EACH" \
+			-l "$core" --no-pci --no-telemetry --in-memory --force-max-simd-bitwidth=512 \
+			--file-prefix "l3fwd$$$core"
+		name=other
+	done
+	rm -f "$bench_tmp"/r_*
+	for ((round = 1; round <= ROUNDS; round++)); do
+		ask one checked r_one
+		ask_both one other checked r_both
+	done
+	echo "--- IPv$family, $routes routes: packets per 1000 cycles of one and of two $method l3fwds:" \
+		"$(bench_median r_one_rate) $(bench_median r_both_rate), $(times r_one r_both) x"
+	stop one other
 }
 
 if [ "$cpu" -gt 0 ]; then
@@ -142,6 +181,9 @@ for pc in $DPDK_PC; do
 	for family in $FAMILIES; do
 		for routes in $ROUTES; do
 			compare "$family" "$routes" "$([ "$family" = 4 ] && echo lpm fib || echo fib)"
+			# Two large tables of rte_fib6 would need twice the memory.
+			[ "$cpu" = 0 ] || [[ $family = 6 && $routes -gt 100000 ]] ||
+				peer_pair "$family" "$routes" fib
 		done
 	done
 done

@@ -18,18 +18,18 @@ struct ro_lane {
 	unsigned n;
 	uint32_t longest;       /* bytes of the longest frame, as it leaves untagged */
 	uint8_t slot[PK_BURST]; /* which of the burst */
-	uint8_t *ip[PK_BURST];
+	uint8_t *ip[PK_BURST] HO_CACHE_ALIGNED;
 	/* As they leave untagged: 14 bytes of Ethernet, and nothing behind the packet. */
 	struct pk_slot draft[PK_BURST] HO_CACHE_ALIGNED;
-	uint32_t nh[PK_BURST];
+	uint32_t nh[PK_BURST] HO_CACHE_ALIGNED;
 };
 
 struct ro_burst {
 	uint8_t *data[PK_BURST] HO_CACHE_ALIGNED; /* the frames */
 	struct ro_lane v4, v6;
-	uint32_t dst4[PK_BURST];    /* of v4's packets, host order */
+	uint32_t dst4[PK_BURST] HO_CACHE_ALIGNED; /* of v4's packets, host order */
 	uint32_t counted[PK_BURST]; /* of v4's: bytes 8 to 11 of the header as it leaves */
-	struct fib6_addr dst6[PK_BURST];
+	struct fib6_addr dst6[PK_BURST] HO_CACHE_ALIGNED;
 	unsigned slow;
 	uint8_t slow_at[PK_BURST];
 	uint64_t bytes;
