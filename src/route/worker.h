@@ -3,7 +3,8 @@
  * Inside the router: a worker, and what its files call of one another. Everything here runs in the
  * worker's task.
  *
- *   worker.c  loop       fast.c    what most packets take, a burst at a time
+ *   worker.c  loop       fast.c    what most packets take, a burst at a time (fast_avx512.c,
+ *                                  fast_avx2.c: its checks, a group at a time)
  *   slow.c    layer 2, a packet at a time
  *   output.c  headers, queues, paths   ip4.c, ip6.c, ip4_options.c   checks, errors, forwarding
  *   frag.c    IPv4 fragments           icmp4.c, icmp6.c   errors     local.c   echo, closed ports

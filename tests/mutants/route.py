@@ -17,13 +17,14 @@ import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-UNIT = ["route_tables", "route_forward", "fib"]
+UNIT = ["route_tables", "route_forward", "route_variants", "fib"]
 # As long as a mutant is looked for, not for the last fault.
 os.environ.setdefault("HOLDOFF_FIB_OPS", "3000")
 IP4, IP6, OUTPUT, LOCAL, HOLD, ICMP4, ICMP6, FRAG, OPTIONS, SLOW, ARP, ND, IFACE = (
     f"src/route/{f}.c" for f in (
         "ip4", "ip6", "output", "local", "hold", "icmp4", "icmp6", "frag",
         "ip4_options", "slow", "arp", "nd", "iface"))
+AVX512, AVX2 = "src/route/fast_avx512.c", "src/route/fast_avx2.c"  # which one runs: the CPU says
 # Where a line may stand in one of several files.
 FAST = ("src/route/fast.c", "src/route/fast.h")
 FIB4, FIB_NODE = "src/route/fib4.c", "src/route/fib_node.c"
@@ -69,6 +70,17 @@ MUTANTS = [
     ("apply-steps-lose-carry", APPLY, "if (a->byte[b / 8] & (0x80 >> b % 8))\n\t\t\treturn;", "return;"),
     ("apply-repeat-steps-bits", APPLY, "step_addr(&route->dst.addr, route->dst.len);",
      "step_addr(&route->dst.addr, 32);"),
+    ("fast512-loopback-source", AVX512, "good, first, all_of(127u << 24)",
+     "good, first, all_of(126u << 24)"),
+    ("fast512-ttl-1-forwarded", AVX512, "good, w[4], all_of(0xfe)", "good, w[4], all_of(0xff)"),
+    ("fast512-checksum-not-checked", AVX512, "(good, sum, half)", "(good, half, half)"),
+    ("fast512-hop-limit-1-forwarded", AVX512, "all_of(0xfe00)", "all_of(0xff00)"),
+    ("fast512-own-source", AVX512, "product, o->own->near4", "product, o->own->near6"),
+    ("fast2-loopback-source", AVX2, "first, all_of(127u << 24)", "first, all_of(126u << 24)"),
+    ("fast2-ttl-1-forwarded", AVX2, "w[5], all_of(0xfe)", "w[5], all_of(0xff)"),
+    ("fast2-checksum-not-checked", AVX2, "_mm256_xor_si256(sum, half)",
+     "_mm256_xor_si256(half, half)"),
+    ("fast-one-port-mtu", FAST, "l->longest > first->mtu + PK_ETH_BYTES", "false"),
     # IPv4.
     ("v4-checksum-not-checked", IP4, "pk_csum_fold(pk_csum(p->ip, header)) != 0xffff", "false"),
     ("v4-length-beyond-frame", IP4, "total < header || total > frame", "total < header"),
