@@ -25,6 +25,7 @@ struct recv {
 	unsigned n;
 	uint64_t counted; /* by all receivers, towards --count */
 	uint64_t captured;
+	unsigned idle_seconds; /* since the last frame */
 	bool no_stamps;
 };
 
@@ -110,6 +111,24 @@ static void columns(struct recv *r)
 	ho_table_column(t, "drops", 10);
 }
 
+/*
+ * Seconds before anything comes and after all has come say nothing of the rate, nor do those in
+ * which it began or ended. n came in this one.
+ */
+static void note_rate(struct recv *r, uint64_t n, bool began, double rate)
+{
+	if (!began)
+		return;
+	if (!n) {
+		r->idle_seconds++;
+		return;
+	}
+	/* It has not ended after all. */
+	for (; r->idle_seconds; r->idle_seconds--)
+		ms_rates_add(&r->report.rx_rates, 0);
+	ms_rates_add(&r->report.rx_rates, rate);
+}
+
 static void row(struct recv *r, const struct totals *now, const struct totals *before)
 {
 	double seconds = cmd_session_row_seconds(&r->session);
@@ -117,14 +136,12 @@ static void row(struct recv *r, const struct totals *now, const struct totals *b
 	uint64_t stamped = now->stamped - before->stamped;
 	struct ho_table *t = &r->session.table;
 
-	/* Seconds before anything comes say nothing of the rate. */
-	if (now->packets)
-		ms_rates_add(&r->report.rx_rates, (double)n / seconds);
+	note_rate(r, n, before->packets != 0, (double)n / seconds);
 	ho_table_cell(t, "%u", r->session.rows + 1);
 	ho_table_cell(t, "%.6f", (double)n / seconds / 1e6);
 	ho_table_cell(t, "%.4f", 8e-9 * (double)(bytes + TR_FCS_BYTES * n) / seconds);
 	ho_table_cell(t, "%llu", (unsigned long long)(now->filtered - before->filtered));
-	if (stamped)
+	if (stamped && !r->port->recorded)
 		ho_table_cell(t, "%.2f",
 			      (double)(now->latency_sum - before->latency_sum) / (double)stamped /
 				      1e3);
@@ -253,7 +270,8 @@ static int finish_report(struct recv *r, struct ho_err *err)
 		stamped += rx->stamped;
 		report->drops[PORT_DROP_RX_FILTERED] += rx->filtered;
 		report->drops[PORT_DROP_RX_CLOSED] += rx->unwanted;
-		ho_hist_merge(&report->latency_ns, &rx->latency_ns);
+		if (!r->port->recorded)
+			ho_hist_merge(&report->latency_ns, &rx->latency_ns);
 		if (rx->first_ns) {
 			first = HO_MIN(first, rx->first_ns);
 			last = HO_MAX(last, rx->last_ns);
@@ -261,6 +279,8 @@ static int finish_report(struct recv *r, struct ho_err *err)
 	}
 	rc = tr_tracks_sum(views, r->n, &report->tracks);
 	free(views);
+	if (r->idle_seconds && report->rx_rates.n)
+		report->rx_rates.n--;
 	report->offered = arrived;
 	report->delivered = frames;
 	report->unstamped = r->no_stamps ? 0 : frames - stamped;

@@ -296,6 +296,21 @@ static void look_at_interfaces(struct cmd_session *s)
 	cmd_session_hurry(s);
 }
 
+/* Why nothing comes or goes any more. */
+static void look_at_links(struct cmd_session *s)
+{
+	const bool looks = !s->links_may_be_down && !s->gone && !s->lab;
+
+	for (unsigned i = 0; looks && i < s->n_ports; i++) {
+		struct port *port = s->port[i];
+		bool gone = port->ops->link_up && !port->ops->link_up(port);
+
+		if (gone != s->link_gone[i])
+			ho_note("%s: its link or peer is %s", port->name, gone ? "gone" : "back");
+		s->link_gone[i] = gone;
+	}
+}
+
 bool cmd_session_pause(struct cmd_session *s, uint64_t ns)
 {
 	const uint64_t until = rt_now_ns(s->rt) + ns;
@@ -321,6 +336,7 @@ bool cmd_session_wait(struct cmd_session *s, uint64_t deadline_ns)
 	if (rc != -ETIMEDOUT || rt_now_ns(s->rt) < s->row_ns)
 		return false;
 	look_at_interfaces(s);
+	look_at_links(s);
 	return true;
 }
 

@@ -44,20 +44,21 @@ struct cmd_session {
 	unsigned cpus_given;
 	int signal_fd;
 	struct rt_event *signal_event;
-	struct rt_event *done_event; /* for the tasks to signal when they end */
-	char lab_name[64];           /* kept until after the close: the scenario, "" = none, */
-	uint64_t lab_digest;         /* and its run's digest */
-	struct rt_event *also;       /* ends cmd_session_wait as well; NULL = nothing */
-	bool count_only;             /* port_config's, for the ports opened from now on */
-	uint64_t caps_keep;          /* that the command still needs when all has started */
-	bool links_may_be_down;      /* they are not waited for */
-	bool interrupted;            /* by a signal, or because nobody reads our output or an
-				      * interface is gone */
-	const struct port *gone;     /* the port whose interface it was */
-	FILE *out;                   /* for rows and results: stdout, or stderr beside a capture;
-				      * still there when the session is closed */
-	const char *stdout_owner;    /* what writes a capture to standard output, or NULL */
-	struct ho_table table;       /* for the command's columns */
+	struct rt_event *done_event;   /* for the tasks to signal when they end */
+	char lab_name[64];             /* kept until after the close: the scenario, "" = none, */
+	uint64_t lab_digest;           /* and its run's digest */
+	struct rt_event *also;         /* ends cmd_session_wait as well; NULL = nothing */
+	bool count_only;               /* port_config's, for the ports opened from now on */
+	uint64_t caps_keep;            /* that the command still needs when all has started */
+	bool links_may_be_down;        /* they are not waited for */
+	bool interrupted;              /* by a signal, or because nobody reads our output or an
+					* interface is gone */
+	const struct port *gone;       /* the port whose interface it was */
+	bool link_gone[CMD_PORTS_MAX]; /* said of port[i] */
+	FILE *out;                     /* for rows and results: stdout, or stderr beside a capture;
+					* still there when the session is closed */
+	const char *stdout_owner;      /* what writes a capture to standard output, or NULL */
+	struct ho_table table;         /* for the command's columns */
 	unsigned rows;
 	bool show_rows;    /* neither -j nor -q */
 	uint64_t row_ns;   /* when the next one is due */

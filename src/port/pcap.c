@@ -231,6 +231,7 @@ static int open_queues(struct pcap_port *port, const char *path, bool reads, boo
 			    : pcap_read_open(rxq_of(&port->base), fd, &port->opts, filter, err);
 		if (rc < 0)
 			return rc;
+		port->base.recorded = true;
 	}
 	if (writes) {
 		fd = open_output(port->base.rt, path, &made, err);

@@ -277,6 +277,7 @@ struct port {
 			       it is to cut (PK_TSO) may be longer */
 	uint32_t tag_room;  /* so many bytes more if the frame has a VLAN tag */
 	bool started, stopped;
+	bool recorded;       /* what it receives was recorded: when it comes tells no delay */
 	bool on_stdout;      /* what it sends goes to standard output, which is no place for more */
 	bool honours_keep;   /* PK_KEEP works on its transmit queues */
 	bool irq_self_masks; /* an interrupt that fires disarms itself: its handler need not */

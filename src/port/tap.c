@@ -279,7 +279,8 @@ static int attach_error(const struct tap_port *port, int error, struct ho_err *e
 					    "queues ('ip tuntap add %s mode tap multi_queue')"
 					  : "the interface '%s' exists but is not a tap",
 				  port->name);
-	if (error == EINVAL && strpbrk(port->name, "/: \t"))
+	if (error == EINVAL && (strpbrk(port->name, "/: \t") || !strcmp(port->name, ".") ||
+				!strcmp(port->name, "..")))
 		return ho_err_set(err, -EINVAL, "'%s' cannot be an interface's name", port->name);
 	return ho_err_set(err, -error, "cannot attach to the interface: %s", ho_strerror(error));
 }

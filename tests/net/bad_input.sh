@@ -225,6 +225,19 @@ now has_carrier "$A" it
 a 2 "it" "$holdoff" recv tap:it
 kill $owner && wait $owner
 
+# A link that goes away and comes back is said, and ends nothing.
+for kind in xdp packet; do
+	ip netns exec "$A" "$holdoff" recv $kind:ia -j >"$tmp/out" 2>"$tmp/err" &
+	owner=$!
+	now has_tasks $owner 2
+	ip -n "$A" link set ib down
+	now grep -q "^holdoff: $kind:ia: its link or peer is gone" "$tmp/err"
+	ip -n "$A" link set ib up
+	now grep -q "^holdoff: $kind:ia: its link or peer is back" "$tmp/err"
+	kill $owner
+	wait $owner || { echo "FAILED: $kind: a link that came back: status $?"; failed=$((failed + 1)); }
+done
+
 # An interface that is removed ends the run, and is named.
 for what in recv:xdp recv:packet gen:xdp gen:packet; do
 	ip -n "$A" link add iy type veth peer name iz

@@ -72,6 +72,9 @@ grep -q '^ *stream 1: 500 received, 0 lost' "$tmp/out" && grep -q '^ *rx_queue_1
 # --- recv, capture, replay -----------------------------------------------------------------------
 run recv 0 '.command == "recv" and .delivered == 5000 and .captured == 5000' \
 	recv null:,size=200 -c 5000 --write "$tmp/c.pcap" -j
+"$holdoff" gen "pcap:$tmp/stamped.pcap" -c 100 -Q >/dev/null || bad "no capture was written"
+run recv-recorded 0 '.delivered == 100 and .streams == 1 and .lost == 0 and .latency.count == 0' \
+	recv "pcap:$tmp/stamped.pcap" -j
 run recv-all 0 '.delivered == 70000 and (.drops | length) == 0' recv null:,count=70000 -j
 run recv-filter 0 '.delivered == 0 and .drops.rx_filtered == 1000' \
 	recv null:,count=1000 --filter tcp -j
