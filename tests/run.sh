@@ -108,6 +108,53 @@ unit_tests() {
 	rm -rf "$results"
 }
 
+# Of tests/net, those that compute and wait for nobody: they run one after the other beside others, which
+# leave CPUs idle while they wait; at a low priority, so that these hardly notice.
+beside="install forward_conformance decode_frames lab_exam report_page documented sweep forward_six_vlans lab_txring"
+# Those that want all CPUs, or judge less when they do not have them: they come last, and nothing runs beside
+# them.
+alone="forward_kernel_tcp gen_recv_mem memif_testpmd packet_veth rates stat tap tune_live veth_commands veth_frames veth_long xdp"
+
+# in_list NAME LIST
+in_list() { case " $2 " in *" $1 "*) ;; *) return 1 ;; esac; }
+
+# start_beside FOLDER: in the background; what became of them is in the folder.
+start_beside() {
+	local name script start
+	(
+		for name in $beside; do
+			for script in "$top/tests/net/$name".*; do
+				[ -x "$script" ] || continue
+				start=$SECONDS
+				timeout -k 10 1200 nice -n 10 "$script" >"$1/$name" 2>&1 </dev/null
+				echo "$((SECONDS - start)) $?" >"$1/$name.status"
+			done
+		done
+	) &
+}
+
+# end_beside FOLDER: waits for them and reports.
+end_beside() {
+	local name
+	wait
+	for name in $beside; do
+		[ -e "$1/$name.status" ] || { echo "there is no such test" >"$1/$name" && echo 0 1 >"$1/$name.status"; }
+		cp "$1/$name" "$log"
+		# shellcheck disable=SC2046
+		report "net/$name" $(cat "$1/$name.status") 1200
+	done
+	rm -rf "$1"
+}
+
+# run_scripts GROUP SECONDS COMMAND: those of the folder, but for which COMMAND is true of $name.
+run_scripts() {
+	local script name
+	for script in "tests/$1"/*.sh "tests/$1"/*.py; do
+		name=${script##*/} name=${name%.*}
+		[ ! -x "$script" ] || eval "$3" || run "$1/$name" "$2" "$top/$script"
+	done
+}
+
 build_failed() {
 	failed=$((failed + 1))
 	echo "FAIL  $1/build"
@@ -134,12 +181,16 @@ for group in $groups; do
 	net | guest)
 		if build build-test '' -Dwerror=true; then
 			export HOLDOFF=$top/build-test/holdoff
-			for script in "tests/$group"/*.sh "tests/$group"/*.py; do
-				[ -x "$script" ] || continue
-				name=${script##*/}
-				# A guest is some twenty times as slow, and boots several times.
-				run "$group/${name%.*}" $([ "$group" = guest ] && echo 900 || echo 600) "$top/$script"
-			done
+			if [ "$group" = net ]; then
+				others=$(mktemp -d) || exit 1
+				start_beside "$others"
+				run_scripts net 600 'in_list "$name" "$beside $alone"'
+				end_beside "$others"
+				run_scripts net 600 '! in_list "$name" "$alone"'
+			else
+				# A guest is some twenty times as slow.
+				run_scripts guest 900 false
+			fi
 		else
 			build_failed "$group"
 		fi
