@@ -59,7 +59,7 @@ MUTANTS = [
     ("fast-hop-by-hop", FAST, "ip[6] == PK_IP_HOPOPTS ||", "false ||"),
     ("fast-ecmp-one-path", FAST, "h % RO_ECMP_BUCKETS", "h % 1"),
     # The longest prefix.
-    ("fib4-shorter-over-longer", FIB4, "if (!fib->upper[below])", "if (true)"),
+    ("fib4-other-next-hop", FIB4, "o->present & ((1ull << pos) - 1)", "o->present & ((2ull << pos) - 1)"),
     ("fib4-nothing-above", FIB4, "while ((at /= 2)) {", "while (false) {"),
     ("fib4-default-not-above", FIB4, "while ((at /= 2)) {", "while ((at /= 2) > 1) {"),
     ("fib-node-cover-stays", FIB_NODE, "if (owner_of(t, entry)->cover != cover)", "if (false)"),
