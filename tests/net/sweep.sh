@@ -213,7 +213,12 @@ for _ in $(seq 1200); do
 	workers=$(pgrep -P $pid) && [ "$(wc -w <<<"$workers")" = 2 ] && break
 	sleep 0.05
 done
-sleep 0.2
+# Each at work on its point: that takes seconds of a CPU, and a process's start milliseconds.
+for _ in $(seq 1200); do
+	least=$(for worker in $workers; do cut -d ' ' -f 1 "/proc/$worker/schedstat"; done | sort -n | head -n 1)
+	[ "${least:-0}" -ge 100000000 ] && break
+	sleep 0.05
+done
 for worker in $workers; do
 	kill -KILL "$worker"
 done
