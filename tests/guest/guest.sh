@@ -140,7 +140,7 @@ INIT
 		-kernel "$KERNEL_IMAGE" -initrd "$image" \
 		-append "console=ttyS0 quiet panic=-1 no_timer_check random.trust_cpu=on net.ifnames=0" \
 		"$@" </dev/null || echo "qemu ended with status $?"; } 2>&1 | tr -d '\r' |
-		grep -v 'is not connected to host network' |
+		grep --line-buffered -v 'is not connected to host network' |
 		awk '/^GUEST-EXIT/ { rc = $2; seen = 1; next } { print > "/dev/stderr" }
 		     END { print seen ? rc : 99 }')
 	rm -f "$image"

@@ -68,6 +68,7 @@ MUTANTS = [
     ("apply-no-link-local", APPLY, "f->addr[a].addr.family == RO_IPV6", "false"),
     ("apply-link-local-bit", APPLY, "mac[0] ^ 2", "mac[0]"),
     ("apply-steps-lose-carry", APPLY, "if (a->byte[b / 8] & (0x80 >> b % 8))\n\t\t\treturn;", "return;"),
+    ("apply-mac-loses-carry", APPLY, "i-- > 3 && !++mac[i];", "i-- > 5 && !++mac[i];"),
     ("apply-repeat-steps-bits", APPLY, "step_addr(&route->dst.addr, route->dst.len);",
      "step_addr(&route->dst.addr, 32);"),
     ("fast512-loopback-source", AVX512, "good, first, all_of(127u << 24)",

@@ -15,6 +15,15 @@ from forward_net import *  # noqa: F403
 
 p = ip() / udp()
 case("v4-forward", "RFC 1812 5.2.1", eth() / p, sent4(p))
+for name, dst in (("first", "10.80.250.1"), ("carried", "10.81.0.1"), ("last", "10.82.37.1")):
+    p = ip(dst=dst) / udp()
+    case(f"v4-counted-route-{name}", "docs/router.md", eth() / p, sent4(p))
+p = ip(dst="10.82.38.1") / udp()
+case("v4-counted-route-beyond", "docs/router.md", eth() / p, Icmp4(3, 0, p), drop="no_route")
+p = ip6(dst="2001:db8:f0::1") / udp()
+case("v6-counted-route-carried", "docs/router.md", eth() / p, sent6(p))
+p = ip(dst="198.51.100.22") / udp()
+case("v4-counted-neighbour-carried", "docs/router.md", eth() / p, sent4(p, dst="third"))
 p = ip(dst=B4) / udp()
 case("v4-connected", "RFC 1812 5.2.4.3", eth() / p, sent4(p))
 p = ip(dst=C4) / udp()
