@@ -122,8 +122,9 @@ MUTANTS = [
     ("icmp6-option-not-to-group", ICMP6, "(type == 4 && code == 2);", "false;"),
     ("icmp6-quotes-too-much", ICMP6, "#define ERROR_BYTES 1280", "#define ERROR_BYTES 1288"),
     ("icmp6-source-not-asked-address", ICMP6, "if (src && local)", "if (false)"),
-    ("source-match-ignored", OUTPUT, "int score = (int)common(a, dst, ro_addr_bytes(family));",
-     "int score = 0;"),
+    ("source-match-ignored", OUTPUT, "HO_MIN(common(a, dst, ro_addr_bytes(family)),",
+     "HO_MIN(0u,"),
+    ("source-match-beyond-prefix", OUTPUT, "(unsigned)iface->addr[i].len);", "128u);"),
     ("source-scope-ignored", OUTPUT, "score += 256;", "score += 0;"),
     ("source-preferred-ignored", OUTPUT, "if (nh->prefsrc.family == family)", "if (false)"),
     # Fragments, options.
