@@ -113,7 +113,7 @@ unit_tests() {
 beside="install forward_conformance decode_frames lab_exam report_page documented sweep forward_six_vlans lab_txring"
 # Those that want all CPUs, or judge less when they do not have them: they come last, and nothing runs beside
 # them.
-alone="forward_kernel_tcp gen_recv_mem memif_testpmd packet_veth rates stat tap tune_live veth_commands veth_frames veth_long xdp"
+alone="forward_kernel_tcp forward_shortcut gen_recv_mem memif_testpmd packet_veth rates stat tap tune_live veth_commands veth_frames veth_long xdp"
 
 # in_list NAME LIST
 in_list() { case " $2 " in *" $1 "*) ;; *) return 1 ;; esac; }
