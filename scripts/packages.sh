@@ -7,7 +7,7 @@ build="gcc libc6-dev make meson ninja-build pkg-config clang llvm bpftool clang-
        libpcap-dev libcyaml-dev libyaml-dev libjansson-dev libcmocka-dev libcap-ng-dev libmnl-dev
        liburcu-dev liburing-dev libncurses-dev"
 test="libclang-rt-14-dev iproute2 iputils-ping ethtool tcpdump tshark python3-scapy iperf3 jq
-      procps libcap2-bin traceroute mtr-tiny frr dpdk-dev mandoc git curl
+      procps libcap2-bin traceroute mtr-tiny frr bird2 dpdk-dev mandoc git curl
       qemu-system-x86 ipxe-qemu busybox-static cpio kmod chromium"
 bench="dpdk-dev libdpdk-dev ethtool netsniff-ng valgrind linux-perf iproute2 jq procps"
 
