@@ -17,29 +17,18 @@ script=$(mktemp)
 trap 'rm -f "$script"' EXIT
 cat >"$script" <<'GUEST'
 set -u
-failed=0
-check() { # check WHAT TEST...
-	local what=$1
-	shift
-	if "$@"; then echo "ok: $what"; else echo "NOT ok: $what"; failed=1; fi
-}
+. /inside.bash
 number() { sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" "$1" | head -n 1; }
 
 ip link set nic up
 ip -n p link set peer up
-for i in $(seq 600); do
-	[ "$(cat /sys/class/net/nic/carrier 2>/dev/null)" = 1 ] && break
-	sleep 0.1
-done
-check "the link comes up" [ "$(cat /sys/class/net/nic/carrier)" = 1 ]
+check "the link comes up" until_true 600 carrier
+listens() { ip netns exec p grep -q ' 0003 ' /proc/net/packet; }
 
 for port in packet:nic xdp:nic; do
 	ip netns exec p holdoff recv packet:peer --count 2000 --duration 100s -j >/tmp/recv 2>/tmp/recv.err &
 	receiver=$!
-	for i in $(seq 600); do
-		grep -q ' 0003 ' <(ip netns exec p cat /proc/net/packet) && break
-		sleep 0.1
-	done
+	until_true 600 listens
 	holdoff gen $port --count 2000 --rate 2kpps --eth-dst 52:54:00:00:00:02 -j >/tmp/gen 2>/tmp/gen.err
 	check "$port: gen ends well" [ $? = 0 ]
 	wait $receiver
@@ -52,14 +41,6 @@ done
 
 # Routing between VLANs; the second model would only repeat it.
 [ "$(ethtool -i nic | sed -n 's/^driver: //p')" = e1000e ] || exit $failed
-until_true() { # until_true TENTHS COMMAND...
-	local left=$1
-	shift
-	while ! "$@"; do
-		[ $((left--)) -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
 sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
 # XDP, and the hub, are to see the tags.
 ethtool -K nic rxvlan off txvlan off
@@ -182,12 +163,5 @@ check "the shortcut was taken: $(number /tmp/forward shortcut_packets)" \
 check "balanced" grep -q '"balanced": *true' /tmp/forward
 exit $failed
 GUEST
-failed=0
-for model in e1000e virtio-net-pci; do
-	module=${model%-net-pci}
-	[ "$module" = virtio ] && module=virtio_net
-	echo "== $model"
-	# shellcheck disable=SC2046
-	GUEST_PROGRAMS="ping sysctl" GUEST_MODULES="8021q veth" guest_run 280 "$module" "$script" $(guest_wire "$model") || failed=1
-done
-exit "$failed"
+export GUEST_PROGRAMS="ping sysctl" GUEST_MODULES="8021q veth"
+guest_models 280 "$script" e1000e:e1000e virtio-net-pci:virtio_net

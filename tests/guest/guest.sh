@@ -107,6 +107,7 @@ guest_run() {
 	# shellcheck disable=SC2086
 	guest_modules "$root" virtio_pci virtio_net "$module" ${GUEST_MODULES:-}
 	install -m 755 "$script" "$root/test.sh"
+	install -m 644 "$top/tests/guest/inside.bash" "$root/inside.bash"
 	cat >"$root/init" <<'INIT'
 #!/bin/bash
 export PATH=/bin HOME=/tmp HOLDOFF=/bin/holdoff TERM=dumb
@@ -146,6 +147,19 @@ INIT
 	rm -f "$image"
 	[ "$rc" != 99 ] || echo "the guest did not finish its script within $limit s"
 	return "$rc"
+}
+
+# guest_models SECONDS SCRIPT MODEL:MODULE...: a guest for each model of a card on guest_wire, one after the
+# other (two at once take as long). 1 when the script failed in one of them.
+guest_models() {
+	local limit=$1 script=$2 model status=0
+	shift 2
+	for model in "$@"; do
+		echo "== ${model%:*}"
+		# shellcheck disable=SC2046
+		guest_run "$limit" "${model#*:}" "$script" $(guest_wire "${model%:*}") || status=1
+	done
+	return $status
 }
 
 # The arguments for QEMU: a card of the model under test and a virtio-net peer on one wire.

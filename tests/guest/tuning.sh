@@ -11,23 +11,9 @@ script=$(mktemp)
 trap 'rm -f "$script"' EXIT
 cat >"$script" <<'GUEST'
 set -u
-failed=0
-check() { # check WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@"; then echo "ok: $what"; else echo "NOT ok: $what"; failed=1; fi
-}
-until_true() { # until_true TENTHS COMMAND...
-	local left=$1
-	shift
-	while ! "$@"; do
-		[ $((left--)) -gt 0 ] || return 1
-		sleep 0.1
-	done
-}
+. /inside.bash
 holds() { jq -es "$@" >/dev/null; }
 has() { grep -q -- "$1" "$2"; }
-carrier() { [ "$(cat /sys/class/net/nic/carrier 2>/dev/null)" = 1 ]; }
 settings() { ethtool -g nic; ethtool -c nic; ethtool -l nic; ethtool -k nic; } 2>/dev/null
 current() { # current ethtool-flag NAME: what is set now
 	ethtool "$1" nic 2>/dev/null | sed -n '/Current/,$p;/^Coalesce/,$p' | sed -n "s/^$2:[ \t]*//p" | head -n 1
@@ -176,13 +162,8 @@ check "restore puts it back" unchanged
 check "nothing more to restore" [ "$(holdoff restore)" = "nothing to restore" ]
 exit $failed
 GUEST
-failed=0
 models="e1000e:e1000e virtio-net-pci:virtio_net"
-guest_has_device igb && models="$models igb:igb"
-for model in $models; do
-	echo "== ${model%:*}"
-	# shellcheck disable=SC2046
-	GUEST_PROGRAMS='ping jq' guest_run 280 "${model#*:}" "$script" $(guest_wire "${model%:*}") || failed=1
-done
-guest_has_device igb || echo "this QEMU has no igb: not tried"
-exit "$failed"
+guest_has_device igb && models="$models igb:igb" || echo "this QEMU has no igb: not tried"
+export GUEST_PROGRAMS='ping jq'
+# shellcheck disable=SC2086
+guest_models 280 "$script" $models
