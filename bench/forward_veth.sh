@@ -88,6 +88,9 @@ measure() {
 	wait $pid
 	[ "$to" -gt "$from" ] || { echo "$name: nothing arrives:"; tail -n 3 "$bench_tmp/gen" "$bench_tmp/router" 2>/dev/null; }
 	bench_record "$name" $(((to - from) * 1000000000 / (t1 - t0)))
+	# The host may move the CPUs between two rounds: what was measured in the same one compares best.
+	awk -v r="$round" -v n="$name" -v pps="$(tail -n 1 "$bench_tmp/$name")" \
+		'BEGIN {printf "  round %d: %-20s %7.3f Mpps\n", r, n, pps / 1e6}'
 }
 
 # routed NAME COMMAND...: the same with a router that runs on CPU 1 until it is told to end.

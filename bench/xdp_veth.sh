@@ -18,7 +18,8 @@
 #   cores each frame that its receiver reads costs the sender's CPU, which copies the next one into
 #   the same buffer, a transfer of a cache line: bench_line says how far apart they are.
 # What a sender says it sent is checked against the peer's rx_packets. PERF=1 adds where the time
-# goes (perf record on the CPU clock). STAGES: of "tx rx" (both). Needs root.
+# goes (perf record on the CPU clock). STAGES: of "tx rx" (both); DRIVERS: the peer's ways to
+# receive, of "af_packet af_xdp" (both). Needs root.
 cd "$(dirname "$0")/.." || exit 1
 . bench/lib.sh
 bench_need ip trafgen ethtool
@@ -103,6 +104,7 @@ pmd() {
 bench_machine
 echo "load before: $(cut -d ' ' -f 1-3 /proc/loadavg)"
 STAGES=${STAGES:-tx rx}
+DRIVERS=${DRIVERS:-af_packet af_xdp}
 stage_tx() {
 	echo "-- transmit on veth"
 	for gro in off on; do
@@ -158,6 +160,8 @@ feed() {
 	wait $sender_pid
 	wait $pid
 	bench_record "$name" "$(awk -v n="$(received)" -v t="$(sent_seconds)" 'BEGIN {printf "%.0f", t ? n / t : 0}')"
+	awk -v r="$round" -v n="$name" -v pps="$(tail -n 1 "$bench_tmp/$name")" \
+		'BEGIN {printf "  round %d: %-20s %7.3f Mpps\n", r, n, pps / 1e6}'
 }
 rx_holdoff() { in_b "$HOLDOFF" recv "$@" --duration "$((s + 2))s" -j; }
 # What the receiver says that it received, in all: recv, or testpmd's last block.
@@ -175,12 +179,12 @@ stage_rx() {
 		bench_distance
 		feed rx_stamps rx_holdoff xdp:vb
 		feed rx_count rx_holdoff xdp:vb --stamps=no
-		for driver in af_xdp af_packet; do
+		for driver in $DRIVERS; do
 			feed rx_pmd_$driver pmd "$B" 1 vb $driver --forward-mode=rxonly
 			feed rx_echo_$driver pmd "$B" 1 vb $driver --forward-mode=icmpecho
 		done
 	done
-	for driver in af_packet af_xdp; do
+	for driver in $DRIVERS; do
 		[ "$(bench_median rx_pmd_$driver)" = 0 ] && { echo "testpmd $driver: receives nothing here"; continue; }
 		bench_row "testpmd rxonly, $driver (peer)" rx_pmd_$driver
 		bench_row "holdoff recv --stamps=no, to testpmd rxonly, $driver" rx_count rx_pmd_$driver
