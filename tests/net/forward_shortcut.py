@@ -298,7 +298,7 @@ def flood(folder):
                                 "--ip-src=10.1.0.2", "--ip-dst=10.20.0.0-10.20.3.255", "--stamp=no",
                                 "--count=400000", "-j"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         end = time.time() + PATIENCE
-        while arrived() < before + 50000 and time.time() < end:
+        while arrived() < before + 50000 and gen.poll() is None and time.time() < end:
             time.sleep(0.01)
         run(f"ip netns exec {P} ethtool -K pc gro off")
         time.sleep(0.02)
