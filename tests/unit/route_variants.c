@@ -86,7 +86,7 @@ static void good(struct frame *f, bool v6, enum to to)
 		ip_sum(ip);
 		if (!rnd(4)) {
 			/* A checksum from which counting on is not just one more. */
-			uint32_t sum = (uint32_t[]){ 0xfffe, 0xfffd, 0xfeff, 0 }[rnd(4)];
+			uint32_t sum = (uint32_t[]){ 0xfffe, 0xfffd, 0xfeff, 0xfdff, 0 }[rnd(5)];
 
 			pk_store16(ip + 4, (uint16_t)((pk_load16(ip + 4) + pk_load16(ip + 10) +
 						       65535 - sum) %
