@@ -431,8 +431,10 @@ static int run_session(struct gen *g, struct gen_options *o, struct gen_run *run
 		rc = cmd_session_bind(&g->session, g->rx, true, false, err);
 	if (rc < 0)
 		return rc;
-	if (g->spec)
+	if (g->spec) {
+		tr_spec_set_source(g->spec, g->tx->mac);
 		rc = tr_spec_fits(g->spec, g->tx->max_frame, g->tx->tag_room, g->tx->name, err);
+	}
 	if (rc < 0)
 		return rc;
 	g->workers = o->workers ? o->workers : g->tx->n_txq;

@@ -16,7 +16,7 @@ struct gen {
 	struct port *tx, *rx;    /* rx: NULL without a receiving side */
 	struct gen_tune *tune;   /* of the tx port's interface; NULL = none */
 	unsigned workers;        /* senders */
-	const struct tr_spec *spec;
+	struct tr_spec *spec;
 	const struct tr_replay_config *replay; /* instead of spec; NULL = none */
 	const struct tr_filter *filter;        /* of the receiving side; NULL = none */
 	bool stamped;

@@ -470,7 +470,7 @@ static void publish(struct rr *r, const struct rr_options *o)
 	fflush(out);
 }
 
-static int open_ports(struct rr *r, const struct rr_options *o, const struct tr_spec *spec,
+static int open_ports(struct rr *r, const struct rr_options *o, struct tr_spec *spec,
 		      struct ho_err *err)
 {
 	struct {
@@ -496,12 +496,14 @@ static int open_ports(struct rr *r, const struct rr_options *o, const struct tr_
 					  (*side[i].port)->name, (*side[i].port)->n_rxq,
 					  (*side[i].port)->n_txq);
 	}
-	return spec ? tr_spec_fits(spec, r->client_port->max_frame, r->client_port->tag_room,
-				   r->client_port->name, err)
-		    : 0;
+	if (!spec)
+		return 0;
+	tr_spec_set_source(spec, r->client_port->mac);
+	return tr_spec_fits(spec, r->client_port->max_frame, r->client_port->tag_room,
+			    r->client_port->name, err);
 }
 
-static int rr_main(struct rr *r, const struct rr_options *o, const struct tr_spec *spec,
+static int rr_main(struct rr *r, const struct rr_options *o, struct tr_spec *spec,
 		   struct ho_err *err)
 {
 	struct ho_err late = { 0 };

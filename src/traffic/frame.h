@@ -59,6 +59,7 @@ struct tr_stream {
 	bool l4_dynamic;      /* so does the layer-4 one */
 	uint8_t ip_version;   /* 0 without IP */
 	uint8_t proto;
+	bool source_open; /* no Ethernet source was given: the port's own may take its place */
 	unsigned n_patches;
 	struct tr_patch patch[TR_VARY_MAX];
 	unsigned n_vary;

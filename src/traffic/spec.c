@@ -193,6 +193,21 @@ int tr_spec_fits(const struct tr_spec *spec, uint32_t max_frame, uint32_t tag_ro
 	return 0;
 }
 
+void tr_spec_set_source(struct tr_spec *spec, const uint8_t mac[6])
+{
+	static const uint8_t none[6];
+
+	if (!memcmp(mac, none, sizeof(none)))
+		return;
+	/* No checksum covers it. A stream without weight has no template. */
+	for (unsigned i = 0; i < spec->n_streams; i++) {
+		struct tr_stream *s = &spec->streams[i];
+
+		if (s->image && s->source_open)
+			memcpy(s->image + 6, mac, 6);
+	}
+}
+
 void tr_spec_info(const struct tr_spec *spec, struct tr_spec_info *out)
 {
 	double total = 0;

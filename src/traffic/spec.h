@@ -35,7 +35,7 @@
 	  "frame without FCS: a value, range or list; 'imix'; LENGTH:WEIGHT,... "               \
 	  "[60, or what headers and stamp need]")                                               \
 	X(eth_dst, "eth-dst", "MAC", "destination [02:00:00:00:00:02]")                         \
-	X(eth_src, "eth-src", "MAC", "source [02:00:00:00:00:01]")                              \
+	X(eth_src, "eth-src", "MAC", "source [the port's own, else 02:00:00:00:00:01]")         \
 	X(ethertype, "ethertype", "N", "of a frame without IP; 0x88b5 is for experiments")      \
 	X(vlan, "vlan", "ID", "outer or only VLAN tag")                                         \
 	X(vlan_pcp, "vlan-pcp", "0-7", "its priority [0]")                                      \
@@ -130,6 +130,10 @@ void tr_spec_destroy(struct tr_spec *spec);
 int tr_spec_fits(const struct tr_spec *spec, uint32_t max_frame, uint32_t tag_room,
 		 const char *port, struct ho_err *err);
 
+/* Makes `mac` the Ethernet source of the streams for which none was given. All zero, which is what
+ * a port without an address of its own has, changes nothing. Before any source uses it. */
+void tr_spec_set_source(struct tr_spec *spec, const uint8_t mac[6]);
+
 /* What the frames are like as a whole. */
 struct tr_spec_info {
 	unsigned streams;
@@ -146,7 +150,7 @@ const char *tr_spec_describe(const struct tr_spec *spec, unsigned i, char *buf, 
 
 /*
  * Frame i of the sequence, without a stamp (its 16 bytes hold the payload pattern), by the slow
- * and obvious way: for tests and `holdoff gen --print`. out holds at least max_bytes. Returns its
+ * and obvious way: what tests compare the fast way with. out holds at least max_bytes. Returns its
  * length.
  */
 uint32_t tr_spec_frame(const struct tr_spec *spec, uint64_t i, uint8_t *out);

@@ -187,6 +187,7 @@ static int fill_ethernet(struct tr_builder *b)
 	rc = mac(b, FIELD(eth_dst), 0x020000000002, 0);
 	if (!rc)
 		rc = mac(b, FIELD(eth_src), 0x020000000001, 6);
+	s->source_open = !b->text->eth_src;
 	if (!rc && b->text->vlan)
 		rc = tr_field_fixed(b, FIELD(vlan_tpid), 0xffff,
 				    b->text->vlan2 ? PK_ETH_QINQ : PK_ETH_VLAN, &tpid);

@@ -537,6 +537,32 @@ static void test_fits(void **state)
 	tr_spec_destroy(NULL);
 }
 
+/* The port's address is the source where none was given, in a file of some streams too. */
+static void test_source(void **state)
+{
+	static const uint8_t own[6] = { 0x52, 0x54, 0, 1, 2, 3 }, none[6] = { 0 };
+	static const uint8_t initial[6] = { 2, 0, 0, 0, 0, 1 }, given[6] = { 2, 0, 0, 0, 0, 9 };
+	struct tr_spec *spec = load("streams:\n"
+				    "  - eth-dst: 02:00:00:00:01:00-02:00:00:00:01:ff\n"
+				    "  - eth-src: 02:00:00:00:00:09\n"
+				    "  - eth-src: 02:00:00:00:00:01\n"
+				    "  - weight: 0\n");
+	uint8_t frame[2048];
+
+	tr_spec_set_source(spec, none);
+	tr_spec_frame(spec, 0, frame);
+	assert_memory_equal(frame + 6, initial, 6);
+	tr_spec_set_source(spec, own);
+	tr_spec_frame(spec, 3, frame);
+	assert_memory_equal(frame, "\x02\0\0\0\x01\x01", 6);
+	assert_memory_equal(frame + 6, own, 6);
+	tr_spec_frame(spec, 1, frame);
+	assert_memory_equal(frame + 6, given, 6);
+	tr_spec_frame(spec, 2, frame);
+	assert_memory_equal(frame + 6, initial, 6);
+	tr_spec_destroy(spec);
+}
+
 /* The longest lists and most streams there may be, and one more. */
 static void test_limits(void **state)
 {
@@ -573,7 +599,7 @@ int main(void)
 		cmocka_unit_test(test_weights), cmocka_unit_test(test_over),
 		cmocka_unit_test(test_file),    cmocka_unit_test(test_complaints),
 		cmocka_unit_test(test_places),  cmocka_unit_test(test_fits),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_limits),  cmocka_unit_test(test_source),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
