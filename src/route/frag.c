@@ -58,7 +58,7 @@ static bool send_one(struct ro_worker *w, const struct ro_nh *nh, const uint8_t 
 	return true;
 }
 
-void ro_fragment(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh)
+void ro_fragment(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh, uint32_t mtu)
 {
 	uint32_t l2_bytes = (uint32_t)(p->ip - p->l2), done = 0, all, header;
 	uint8_t options[PK_IPV4_MAX_BYTES], *ip;
@@ -84,7 +84,7 @@ void ro_fragment(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh)
 	memcpy(saved, ip, PK_IPV4_BYTES);
 	copied = copied_options(ip, options);
 	while (done < all) {
-		uint32_t room = (nh->mtu - header) & ~7u, len = HO_MIN(room, all - done);
+		uint32_t room = (mtu - header) & ~7u, len = HO_MIN(room, all - done);
 		unsigned offset = (field & PK_IPV4_FRAG_OFFSET) + done / 8;
 		uint8_t *at = w->scratch + l2_bytes + p->ip_bytes - all + done - header;
 

@@ -80,7 +80,8 @@ static void drop_oldest(struct ro_worker *w, struct ro_hold *h)
 	memmove(&h->packet[0], &h->packet[1], h->packets * sizeof(h->packet[0]));
 }
 
-void ro_hold(struct ro_worker *w, struct ro_pkt *p, uint32_t ifindex, const struct ro_addr *addr)
+void ro_hold(struct ro_worker *w, struct ro_pkt *p, uint32_t ifindex, const struct ro_addr *addr,
+	     uint32_t mtu)
 {
 	const struct ro_neigh *n = ro_neigh_find(w->view, ifindex, addr);
 	struct ro_held *held;
@@ -104,9 +105,23 @@ void ro_hold(struct ro_worker *w, struct ro_pkt *p, uint32_t ifindex, const stru
 	held->family = p->family;
 	held->own = !p->in;
 	held->group = p->group;
+	held->mtu = mtu;
 	held->in = p->in ? p->in->slot : 0;
 	memcpy(held->slot, p->slot, p->n * sizeof(p->slot[0]));
 	ho_ctr_add(&w->ctr.held, 1);
+}
+
+/* By the neighbour's next hop, as long as the packet's own route lets it be. The neighbour's MTU is
+ * that of the route to the neighbour. */
+static void leave(struct ro_worker *w, const struct ro_held *held, struct ro_pkt *p,
+		  const struct ro_nh *nh)
+{
+	const struct ro_iface *iface = ro_iface_at(w->view, nh->iface);
+	uint32_t mtu = iface ? HO_MIN(held->mtu, iface->mtu) : held->mtu;
+
+	/* It was short enough when it came; the interface may have changed since. */
+	if (held->own || !ro_too_big(w, p, mtu))
+		ro_send(w, p, nh, mtu);
 }
 
 /* All that wait for it leave: by nh, or as dropped. What is made of that may wait itself, in the
@@ -123,7 +138,7 @@ static void release(struct ro_worker *w, struct ro_hold *h, const struct ro_nh *
 	for (unsigned i = 0; i < was.packets; i++) {
 		restore(w, &was.packet[i], &p);
 		if (nh)
-			ro_transmit(w, &p, nh);
+			leave(w, &was.packet[i], &p, nh);
 		else if (why == RO_DROP_NEIGH_FAILED)
 			unreachable(w, &p, why);
 		else

@@ -173,15 +173,14 @@ static uint32_t wire_bytes(const struct ro_pkt *p)
 	return HO_MIN(p->ip_bytes, l4 + (p->ip[l4 + 12] >> 4) * 4u + s->meta);
 }
 
-/* true: it has been answered and dropped. */
-static bool too_big(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh)
+bool ro_too_big(struct ro_worker *w, struct ro_pkt *p, uint32_t mtu)
 {
-	if (wire_bytes(p) <= nh->mtu)
+	if (wire_bytes(p) <= mtu)
 		return false;
 	if (p->family == RO_IPV6) {
-		ro_icmp6_error(w, p, PACKET_TOO_BIG6, 0, nh->mtu);
+		ro_icmp6_error(w, p, PACKET_TOO_BIG6, 0, mtu);
 	} else if (pk_load16(p->ip + 6) & PK_IPV4_DF) {
-		ro_icmp4_error(w, p, UNREACH, NEED_FRAG, nh->mtu);
+		ro_icmp4_error(w, p, UNREACH, NEED_FRAG, mtu);
 	} else if (!(p->slot[0].flags & PK_TSO)) {
 		return false; /* to be fragmented */
 	}
@@ -220,7 +219,7 @@ void ro_forward(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh)
 		unreachable(w, p, NET, NO_ROUTE6, RO_DROP_NO_ROUTE);
 		return;
 	}
-	if (too_big(w, p, nh))
+	if (ro_too_big(w, p, nh->mtu))
 		return;
 	if (p->family == RO_IPV4 && (p->ip[0] & 15) > 5) {
 		out = ro_iface_at(w->view, nh->iface);

@@ -295,8 +295,16 @@ static void count_down(struct ro_pkt *p)
 	}
 }
 
+void ro_send(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh, uint32_t mtu)
+{
+	if (p->family == RO_IPV4 && p->ip_bytes > mtu && !(p->slot[0].flags & PK_TSO))
+		ro_fragment(w, p, nh, mtu);
+	else
+		ro_emit(w, p, nh);
+}
+
 static void wait_for(struct ro_worker *w, struct ro_pkt *p, uint32_t ifindex,
-		     const struct ro_addr *addr)
+		     const struct ro_addr *addr, uint32_t mtu)
 {
 	const struct ro_neigh *n = ro_neigh_find(w->view, ifindex, addr);
 	uint8_t state = n ? __atomic_load_n(&n->state, __ATOMIC_ACQUIRE) : RO_NEIGH_UNRESOLVED;
@@ -305,11 +313,11 @@ static void wait_for(struct ro_worker *w, struct ro_pkt *p, uint32_t ifindex,
 		const struct ro_nh *nh = ro_nh_at(w->view, n->nh);
 
 		if (nh->kind == RO_NH_ETHER) {
-			ro_transmit(w, p, nh);
+			ro_send(w, p, nh, mtu);
 			return;
 		}
 	}
-	ro_hold(w, p, ifindex, addr);
+	ro_hold(w, p, ifindex, addr, mtu);
 }
 
 void ro_transmit(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh)
@@ -321,20 +329,17 @@ void ro_transmit(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh)
 		count_down(p);
 	switch (nh->kind) {
 	case RO_NH_ETHER:
-		if (p->family == RO_IPV4 && p->ip_bytes > nh->mtu && !(p->slot[0].flags & PK_TSO))
-			ro_fragment(w, p, nh);
-		else
-			ro_emit(w, p, nh);
+		ro_send(w, p, nh, nh->mtu);
 		return;
 	case RO_NH_RESOLVE:
-		wait_for(w, p, nh->neigh->ifindex, &nh->neigh->addr);
+		wait_for(w, p, nh->neigh->ifindex, &nh->neigh->addr, nh->mtu);
 		return;
 	case RO_NH_GLEAN:
 		iface = ro_iface_at(w->view, nh->iface);
 		memcpy(addr.byte, p->ip + (p->family == RO_IPV4 ? 16 : 24),
 		       ro_addr_bytes(p->family));
 		if (iface)
-			wait_for(w, p, iface->ifindex, &addr);
+			wait_for(w, p, iface->ifindex, &addr, nh->mtu);
 		else
 			ro_drop(w, p, RO_DROP_INTERFACE_DOWN);
 		return;
@@ -345,7 +350,7 @@ void ro_transmit(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh)
 
 void ro_transmit_on(struct ro_worker *w, struct ro_pkt *p, const struct ro_iface *iface)
 {
-	struct ro_nh nh = { .kind = RO_NH_GLEAN, .iface = iface->slot };
+	struct ro_nh nh = { .kind = RO_NH_GLEAN, .iface = iface->slot, .mtu = iface->mtu };
 
 	ro_transmit(w, p, &nh);
 }

@@ -57,7 +57,8 @@ struct ro_held {
 	uint8_t family;
 	bool own; /* made here: no ICMP about it */
 	bool group;
-	uint16_t in; /* slot of the interface where it came from */
+	uint16_t in;  /* slot of the interface where it came from */
+	uint32_t mtu; /* of its route */
 	struct pk_slot slot[PK_FRAME_MAX_SLOTS];
 };
 
@@ -152,6 +153,8 @@ void ro_ip6_input(struct ro_worker *w, struct ro_pkt *p);
 const struct ro_nh *ro_route_of(struct ro_worker *w, const struct ro_pkt *p);
 /* Sends it by the route, or says why not. */
 void ro_forward(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh);
+/* Longer than mtu and not to be fragmented: it is answered and dropped, and this is true. */
+bool ro_too_big(struct ro_worker *w, struct ro_pkt *p, uint32_t mtu);
 
 /* Options of a hop-by-hop or destination header: see ip6.c. */
 enum ro_drop ro_ip6_options(struct ro_worker *w, const struct ro_pkt *p, uint32_t at,
@@ -176,7 +179,9 @@ void ro_emit_raw(struct ro_worker *w, unsigned port, struct pk_slot *slots, unsi
 void ro_flush(struct ro_worker *w);
 /* Counts TTL or hop limit down if it is to be forwarded; fragments, sends or holds. */
 void ro_transmit(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh);
-/* The same on an interface, to the packet's destination as a neighbour on it. */
+/* By nh, which is RO_NH_ETHER; no IPv4 packet longer than mtu. */
+void ro_send(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh, uint32_t mtu);
+/* ro_transmit on an interface, to the packet's destination as a neighbour on it. */
 void ro_transmit_on(struct ro_worker *w, struct ro_pkt *p, const struct ro_iface *iface);
 /* Packets of our own: by the routes. */
 void ro_originate(struct ro_worker *w, struct ro_pkt *p);
@@ -190,8 +195,8 @@ const uint8_t *ro_source(const struct ro_worker *w, const struct ro_nh *nh, uint
 const uint8_t *ro_source_on(const struct ro_worker *w, const struct ro_iface *iface, uint8_t family,
 			    const uint8_t *dst);
 
-/* frag.c: sends it as fragments; nh is RO_NH_ETHER. */
-void ro_fragment(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh);
+/* frag.c: sends it as fragments no longer than mtu; nh is RO_NH_ETHER. */
+void ro_fragment(struct ro_worker *w, struct ro_pkt *p, const struct ro_nh *nh, uint32_t mtu);
 
 /* --- icmp4.c, icmp6.c: errors. The packet stays the caller's. -------------------------------- */
 
@@ -214,8 +219,9 @@ void ro_nd_order(struct ro_worker *w, const struct ro_iface *iface, const struct
 
 /* --- hold.c --------------------------------------------------------------------------------- */
 
-/* Waits for the neighbour; says so to the control plane. */
-void ro_hold(struct ro_worker *w, struct ro_pkt *p, uint32_t ifindex, const struct ro_addr *addr);
+/* Waits for the neighbour; says so to the control plane. mtu: of the packet's route. */
+void ro_hold(struct ro_worker *w, struct ro_pkt *p, uint32_t ifindex, const struct ro_addr *addr,
+	     uint32_t mtu);
 /* Sends what can be sent now, answers what cannot be. */
 void ro_hold_look(struct ro_worker *w);
 void ro_hold_close(struct ro_worker *w);

@@ -463,13 +463,124 @@ static void test_neighbour_life(void **state)
 	rig_close(&r);
 }
 
+/* --- what waited, and how long it may be ---------------------------------------------------- */
+
+static void route_with_mtu(struct rig *r, const char *to, uint8_t len, const char *via,
+			   uint32_t mtu)
+{
+	static struct ro_route route;
+
+	memset(&route, 0, sizeof(route));
+	route.dst.addr = rig_addr(to);
+	route.dst.len = len;
+	route.kind = RO_UNICAST;
+	route.mtu = mtu;
+	route.hops = 1;
+	route.hop[0].ifindex = 2;
+	route.hop[0].weight = 1;
+	if (via)
+		route.hop[0].via = rig_addr(via);
+	assert_int_equal(ro_route_set(r->tables, &route, NULL), 0);
+}
+
+/* The lengths of the IP packets that came out of a port, at most `room`; returns how many. */
+static unsigned lengths_out(struct rig *r, unsigned port, uint32_t *length, unsigned room)
+{
+	struct pk_slot s[PK_BURST];
+	unsigned n = port_rx(r->far[port]->rxq[0], s, PK_BURST), frames = 0;
+
+	for (unsigned i = 0; i < n;) {
+		unsigned k = pk_frame_slots(s + i, n - i);
+
+		assert_true(frames < room);
+		length[frames++] = pk_frame_bytes(s + i, k) - PK_ETH_BYTES;
+		i += k;
+	}
+	pk_free_slots(r->far_cache, s, n);
+	return frames;
+}
+
+static void set_df(uint8_t *ip)
+{
+	uint16_t csum;
+
+	ip[6] = 0x40;
+	memset(ip + 10, 0, 2);
+	csum = pk_csum_finish(pk_csum(ip, PK_IPV4_BYTES));
+	memcpy(ip + 10, &csum, 2);
+}
+
+/* A packet that waited for its neighbour is as long as its own route allows: not as the route to
+ * the neighbour does, and not as the interface did when it came. */
+static void test_held_mtu(void **state)
+{
+	struct ro_iface_config c = {
+		.ifindex = 2, .port = 1, .mac = { 2, 0, 0, 0, 1, 1 }, .mtu = 1500, .up = true
+	};
+	uint32_t length[4], n;
+	struct rig r;
+
+	rig_ready(&r, "heldmtu", false);
+	ro_worker_housekeep(r.worker); /* it sees what time it is */
+	rig_neigh(&r, 1, "2001:db8::7", 0x02);
+	rig_neigh(&r, 1, "10.0.0.7", 0x02);
+	/* Its route's MTU is less than the interface's. */
+	route_with_mtu(&r, "172.20.0.0", 16, "10.1.0.50", 1000);
+	n = rig_udp(frame, 0, "10.0.0.7", "172.20.0.1", 1172);
+	rig_in(&r, 0, frame, n, 0, 0, 0);
+	assert_int_equal(lengths_out(&r, 1, length, 4), 0);
+	rig_neigh(&r, 2, "10.1.0.50", 0x50);
+	ro_worker_housekeep(r.worker);
+	assert_int_equal(lengths_out(&r, 1, length, 4), 2);
+	assert_int_equal(length[0], 996);
+	assert_int_equal(length[1], 224);
+	/* That of the route to the neighbour is: it says nothing about what goes on from there. */
+	route_with_mtu(&r, "10.1.0.0", 24, NULL, 800);
+	route_with_mtu(&r, "172.21.0.0", 16, "10.1.0.51", 0);
+	n = rig_udp(frame, 0, "10.0.0.7", "172.21.0.1", 1172);
+	set_df(frame + PK_ETH_BYTES);
+	rig_in(&r, 0, frame, n, 0, 0, 0);
+	rig_neigh(&r, 2, "10.1.0.51", 0x51);
+	ro_worker_housekeep(r.worker);
+	assert_int_equal(lengths_out(&r, 1, length, 4), 1);
+	assert_int_equal(length[0], 1200);
+	/* On the link itself it holds. */
+	n = rig_udp(frame, 0, "10.0.0.7", "10.1.0.52", 1172);
+	rig_in(&r, 0, frame, n, 0, 0, 0);
+	rig_neigh(&r, 2, "10.1.0.52", 0x52);
+	ro_worker_housekeep(r.worker);
+	assert_int_equal(lengths_out(&r, 1, length, 4), 2);
+	assert_int_equal(length[0], 796);
+	/* The interface becomes shorter while they wait: both senders are told. */
+	route_with_mtu(&r, "172.22.0.0", 16, "10.1.0.53", 0);
+	route_with_mtu(&r, "2001:db8:22::", 48, "2001:db8:1::53", 0);
+	n = rig_udp(frame, 0, "10.0.0.7", "172.22.0.1", 1372);
+	set_df(frame + PK_ETH_BYTES);
+	rig_in(&r, 0, frame, n, 0, 0, 0);
+	n = rig_udp(frame, 0, "2001:db8::7", "2001:db8:22::1", 1352);
+	rig_in(&r, 0, frame, n, 0, 0, 0);
+	assert_int_equal(rig_drops(&r, RO_DROP_TOO_BIG), 0);
+	c.mtu = 1300;
+	assert_int_equal(ro_iface_set(r.tables, &c, NULL), 0);
+	rig_neigh(&r, 2, "10.1.0.53", 0x53);
+	rig_neigh(&r, 2, "2001:db8:1::53", 0x53);
+	ro_worker_housekeep(r.worker);
+	assert_int_equal(lengths_out(&r, 1, length, 4), 0);
+	assert_int_equal(rig_drops(&r, RO_DROP_TOO_BIG), 2);
+	assert_int_equal(lengths_out(&r, 0, length, 4), 2);
+	assert_int_equal(length[0], 576);
+	assert_int_equal(length[1], 1280);
+	check_balance(&r);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tag_beside),     cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_offloads),       cmocka_unit_test(test_same_both_ways),
 		cmocka_unit_test(test_every_checksum), cmocka_unit_test(test_down),
-		cmocka_unit_test(test_neighbour_life),
+		cmocka_unit_test(test_neighbour_life), cmocka_unit_test(test_held_mtu),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
