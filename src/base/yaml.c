@@ -101,18 +101,28 @@ static void find_key(yaml_parser_t *parser, struct yaml_log *log)
 	}
 }
 
-/* Where libyaml could not read on; libcyaml does not say. */
+/* Where libyaml could not read on, or where the document begins when it could: libcyaml says
+ * neither, and what it says no place of is the document as a whole. */
 static void find_problem(yaml_parser_t *parser, struct yaml_log *log)
 {
 	yaml_event_t event;
-	bool end = false;
+	bool end = false, begun = false;
+	unsigned line = 0, column = 0;
 
 	while (!end && yaml_parser_parse(parser, &event)) {
+		if (begun && !line) {
+			line = (unsigned)event.start_mark.line + 1;
+			column = (unsigned)event.start_mark.column + 1;
+		}
+		begun = begun || event.type == YAML_DOCUMENT_START_EVENT;
 		end = event.type == YAML_STREAM_END_EVENT;
 		yaml_event_delete(&event);
 	}
-	if (end)
+	if (end) {
+		log->line = line;
+		log->column = column;
 		return;
+	}
 	/* A byte that is no character has no mark of its own. */
 	log->line = (unsigned)HO_MAX(parser->problem_mark.line, parser->mark.line) + 1;
 	log->column = (unsigned)(parser->problem_mark.line >= parser->mark.line

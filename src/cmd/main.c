@@ -50,6 +50,39 @@ static int close_output(int status, struct ho_err *err)
 	return CMD_FAILED;
 }
 
+/* Bytes of the character that a text begins with: one that can be shown, or 0. UTF-8's two-byte
+ * forms of control characters cannot. */
+static size_t shown_bytes(const unsigned char *text)
+{
+	size_t n = *text < 0x80 ? 1 : *text < 0xc2 ? 0 : *text < 0xe0 ? 2 : *text < 0xf0 ? 3 : 4;
+
+	if (n == 1)
+		return (*text >= ' ' && *text != 0x7f) || *text == '\n';
+	if (*text > 0xf4 || (*text == 0xc2 && text[1] < 0xa0))
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if (text[i] >> 6 != 2)
+			return 0;
+	}
+	return n;
+}
+
+/* A message may quote a file of any bytes: what a terminal would act on becomes \xNN. */
+static void print_error(const char *text)
+{
+	fputs("holdoff: ", stderr);
+	while (*text) {
+		size_t n = shown_bytes((const unsigned char *)text);
+
+		if (n)
+			fprintf(stderr, "%.*s", (int)n, text);
+		else
+			fprintf(stderr, "\\x%02x", (unsigned char)*text);
+		text += n ? n : 1;
+	}
+	fputc('\n', stderr);
+}
+
 int main(int argc, char **argv)
 {
 	struct ho_err err = { 0 };
@@ -78,6 +111,6 @@ int main(int argc, char **argv)
 	}
 	status = close_output(c->run(argc - 1, argv + 1, &err), &err);
 	if (err.text[0])
-		fprintf(stderr, "holdoff: %s\n", err.text);
+		print_error(err.text);
 	return status;
 }

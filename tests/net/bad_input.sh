@@ -44,6 +44,8 @@ yaml "2:13: ip-src: '10.0.0' is not" 'streams:\n  - ip-src: 10.0.0\n'
 yaml "3:11: vlan: '4095' is not" 'streams:\n  - ip-src: 10.0.0.1\n    vlan: 4095\n'
 yaml "3:11: size: frames of 20 bytes" 'streams:\n  - proto: udp\n    size: 20\n'
 yaml "" 'streams: [\n'
+yaml "2:1: Expecting MAPPING" '# a list\n- a\n- b\n'
+yaml "3:1: Expecting MAPPING" '\n---\nword\n'
 yaml "" '\0\1\2'
 yaml "" ''
 

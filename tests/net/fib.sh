@@ -57,6 +57,10 @@ wrong() {
 	esac
 }
 wrong '10.0.0.0/33 a' 10
+# Bytes that a terminal would act on are named, not sent there.
+printf 'a\033[31mb\377\302\233\303\274 x\n' >"$tmp/bytes"
+expect "a message about any bytes" "holdoff: $tmp/bytes:1:1: 'a\\x1b[31mb\\xff\\xc2\\x9b$(printf '\303\274')': no IPv4 or IPv6 prefix" \
+	"$("$HOLDOFF" fib load "$tmp/bytes" 2>&1)"
 wrong '10.0.0.0/ a' 10
 wrong '  10.0.0.1/8 a' 3
 wrong '2001:db8::/129 a' 12
