@@ -290,15 +290,31 @@ static struct rib_route **find(struct rib_route **place, const struct lx_route *
 	return NULL;
 }
 
-/* An IPv6 route whose paths are those of one route, whatever messages they came in: by gateways,
- * without an object, not advertised (rt6_qualify_for_ecmp in the kernel). */
-static bool joins(const struct rib_paths *p, bool advertised)
+/*
+ * An IPv6 route whose paths are those of one route, whatever messages they came in: by gateways,
+ * without an object, not of an advertisement that the kernel heard itself (rt6_qualify_for_ecmp
+ * there). It does not say of which route that is true: programs that hear advertisements in its
+ * place (systemd-networkd, NetworkManager) give theirs the same protocol. But its own are one path
+ * each. alone: this one would be one of those.
+ */
+static bool joins(const struct rib_paths *p, bool alone)
 {
-	bool gateways = p->hops > 0 && !p->nexthop && !advertised;
+	bool gateways = p->hops > 0 && !p->nexthop && !(alone && p->hops == 1);
 
 	for (unsigned i = 0; i < p->hops; i++)
 		gateways = gateways && p->hop[i].via.family;
 	return gateways;
+}
+
+/* Is one's first path one of the other's? */
+static bool begins_in(const struct rib_paths *one, const struct rib_paths *other)
+{
+	for (unsigned i = 0; one->hops && i < other->hops; i++) {
+		if (other->hop[i].index == one->hop[0].index &&
+		    same_ip(&other->hop[i].via, &one->hop[0].via))
+			return true;
+	}
+	return false;
 }
 
 static void replace_paths(struct rib *rib, struct rib_route *r, struct rib_paths *paths)
@@ -343,8 +359,9 @@ static int add(struct rib *rib, const struct lx_route *m, bool dump)
 	/* A message about an IPv6 route has all its paths, those from before included. */
 	for (; m->family == AF_INET6 && joins(paths, m->advertised) && place;
 	     place = find(&(*place)->next, m)) {
-		if (!joins((*place)->paths, (*place)->advertised) ||
-		    (dump && (*place)->seen == rib->mark))
+		r = *place;
+		if (!joins(r->paths, r->advertised && !begins_in(r->paths, paths)) ||
+		    (dump && r->seen == rib->mark))
 			continue;
 		replace_paths(rib, *place, paths);
 		return 0;

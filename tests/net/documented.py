@@ -127,8 +127,9 @@ def run(found):
                 if not may:
                     return
                 command = "unshare -n " + command
-            # Its end by a signal is an end as any other.
-            r = subprocess.run(["timeout", "-s", "INT", "-k", "30", "0.5", "bash", "-o", "pipefail", "-c", command],
+            # Its end by a signal is an end as any other. A complaint is waited for.
+            limit = "25" if "nosuch" in command else "0.5"
+            r = subprocess.run(["timeout", "-s", "INT", "-k", "30", limit, "bash", "-o", "pipefail", "-c", command],
                                cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False,
                                stdin=subprocess.DEVNULL)
             says = r.stderr.strip()

@@ -213,6 +213,40 @@ static void test_advertised(void **state)
 	}
 }
 
+/* Routes that a program made of advertisements: the kernel makes them paths of one, and says what
+ * it says of others (the order of these messages is that of Linux 6.18). Its own stay apart. */
+static void test_advertised_to_a_program(void **state)
+{
+	struct lx_route *r = route("::", 0, 1024, 3, "fe80::3");
+
+	r->rank = 2;
+	r->advertised = true;
+	add(r);
+	r = route("::", 0, 1024, 1, "fe80::1");
+	r->rank = 1;
+	r->advertised = true;
+	add(r);
+	r = and_path(route("::", 0, 1024, 2, "fe80::2"), 1, "fe80::1");
+	r->rank = 1;
+	r->advertised = r->appended = true;
+	add(r);
+	assert_int_equal(rib.routes, 2);
+	assert_int_equal(first(r)->paths->hops, 2);
+	/* One of them is gone: nothing goes there any more. */
+	r = route("::", 0, 1024, 1, "fe80::1");
+	r->rank = 1;
+	r->advertised = true;
+	del(r);
+	assert_int_equal(rib.routes, 2);
+	assert_int_equal(first(r)->paths->hops, 1);
+	assert_int_equal(in_use("::", 0, 1024), 2);
+	r = route("::", 0, 1024, 2, "fe80::2");
+	r->rank = 1;
+	r->advertised = true;
+	del(r);
+	assert_int_equal(in_use("::", 0, 1024), 3);
+}
+
 static unsigned removed;
 static void count(void *arg, const struct rib_route *gone)
 {
@@ -298,6 +332,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ipv6_paths, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_advertised, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_advertised_to_a_program, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dump, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random, setup, teardown),
 	};
