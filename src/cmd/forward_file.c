@@ -419,6 +419,57 @@ static const char *not_a_host(const struct load *l, const struct ro_addr *a)
 	return NULL;
 }
 
+typedef unsigned __int128 wide;
+
+/* The first bits of an address. */
+static wide number_of(const struct ro_addr *addr, unsigned len)
+{
+	wide out = 0;
+
+	for (unsigned b = 0; b < len; b++)
+		out = out << 1 | (addr->byte[b / 8] >> (7 - b % 8) & 1);
+	return out;
+}
+
+static unsigned bits_of(const struct ro_addr *addr)
+{
+	return addr->family == RO_IPV4 ? 32 : 128;
+}
+
+/* Is it one of those that count up from the neighbour's? */
+static bool is_among(const struct forward_neigh *n, const struct ro_addr *a)
+{
+	if (n->count == 1 || a->family != n->addr.family)
+		return !memcmp(a, &n->addr, sizeof(*a));
+	return number_of(a, bits_of(a)) - number_of(&n->addr, bits_of(a)) < n->count;
+}
+
+/* What neighbour k of interface i counts up to is nobody else's: the k before it are in front of
+ * it. */
+static int check_counted(struct load *l, const struct forward_neigh *n, unsigned k, unsigned i)
+{
+	const char *text = l->raw->iface[i].neigh[k].address;
+
+	NODE(l, "interfaces/%u/neighbours/%u/address", i, k);
+	for (unsigned j = 1; j <= k; j++) {
+		if (is_among(n - j, &n->addr) || is_among(n, &(n - j)->addr))
+			return COMPLAIN(l, "a second neighbour %s'%s'",
+					n->count > 1 || (n - j)->count > 1 ? "from " : "", text);
+	}
+	for (unsigned j = 0; j < l->file->addrs; j++) {
+		const struct forward_addr *o = &l->file->addr[j];
+		struct ro_addr top = o->addr;
+
+		if (is_among(n, &o->addr))
+			return COMPLAIN(l, "'%s' counts up to the router's own address", text);
+		for (unsigned b = o->len; b < bits_of(&top); b++)
+			top.byte[b / 8] |= (uint8_t)(0x80 >> b % 8);
+		if (is_broadcast(&top, o->len) && is_among(n, &top))
+			return COMPLAIN(l, "'%s' counts up to the broadcast of a link", text);
+	}
+	return 0;
+}
+
 static int take_neighbours(struct load *l, unsigned i)
 {
 	const struct raw_iface *r = &l->raw->iface[i];
@@ -440,10 +491,6 @@ static int take_neighbours(struct load *l, unsigned i)
 		if (rc == 0 && not_a_host(l, &n->addr))
 			return COMPLAIN(l, "'%s' is %s", r->neigh[k].address,
 					not_a_host(l, &n->addr));
-		for (unsigned j = 0; rc == 0 && j < k; j++) {
-			if (!memcmp(&n[(int)j - (int)k].addr, &n->addr, sizeof(n->addr)))
-				return COMPLAIN(l, "a second neighbour '%s'", r->neigh[k].address);
-		}
 		NODE(l, "interfaces/%u/neighbours/%u/mac", i, k);
 		if (rc == 0)
 			rc = parse_mac(l, r->neigh[k].mac, n->mac);
@@ -453,6 +500,10 @@ static int take_neighbours(struct load *l, unsigned i)
 		n->count = r->neigh[k].count ? r->neigh[k].count : 1;
 		if (n->count > 65536)
 			return COMPLAIN(l, "%u neighbours: at most 65536", n->count);
+		if (rc == 0)
+			rc = check_counted(l, n, k, i);
+		if (rc < 0)
+			return rc;
 		l->file->neighs++;
 	}
 	return 0;
@@ -584,8 +635,6 @@ static int take_route(struct load *l, unsigned i)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-typedef unsigned __int128 wide;
-
 /* Prefixes of one length and metric, from `first` on to before `end`, counted in prefixes of that
  * length, and where they stand in the file. */
 struct listed {
@@ -603,8 +652,7 @@ static struct listed list_of(const struct ro_addr *addr, unsigned len, uint32_t 
 		.family = addr->family, .len = (uint8_t)len, .metric = metric, .at = at
 	};
 
-	for (unsigned b = 0; b < len; b++)
-		out.first = out.first << 1 | (addr->byte[b / 8] >> (7 - b % 8) & 1);
+	out.first = number_of(addr, len);
 	out.end = out.first + count;
 	return out;
 }

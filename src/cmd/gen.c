@@ -293,13 +293,14 @@ static void finish_report(struct gen *g)
 		/* A worker numbers the frames of its queue, from 0 on: what is lost before the
 		 * first or behind the last one seen counts too. */
 		for (unsigned i = 0; g->stamped && i < g->workers; i++) {
-			const struct port_txq *q = g->tx->txq[i];
-			struct tr_stream_sum *s = tr_track_sum_of(&r->tracks, (uint16_t)i);
-			uint64_t sent = ho_ctr_read(&q->ctr.packets), got;
+			uint64_t sent = ho_ctr_read(&g->tx->txq[i]->ctr.packets), got;
+			struct tr_stream_sum *s =
+				sent ? tr_track_sum_of(&r->tracks, (uint16_t)i) : NULL;
 
-			got = s ? s->received - s->duplicates : 0;
-			if (s)
-				s->lost = sent > got ? sent - got : 0;
+			if (!s)
+				continue;
+			got = s->received - s->duplicates;
+			s->lost = sent > got ? sent - got : 0;
 		}
 	} else {
 		uint64_t lost = ms_report_add_external(r, g->tx, false, true);

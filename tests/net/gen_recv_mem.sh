@@ -40,6 +40,7 @@ words='has("tx_pps") and has("tx_bps") and has("rx_pps") and has("latency") and 
 run count 0 "$words and .offered == 1000000 and .delivered == 1000000 and .lost == 0 and
 	.latency.count == 1000000 and .latency.min_ns <= .latency.p50_ns and
 	.latency.p9999_ns <= .latency.max_ns" gen mem:a --recv mem:a -c 1000000 -j
+run queues-idle 0 '.streams == 1 and (.per_stream | length) == 1' gen mem:a --recv mem:a -q 3 -c 1 -j
 run queues 0 '.streams == 4 and .delivered == 1000003 and ([.per_stream[].stream] == [0, 1, 2, 3])' \
 	gen mem:a --recv mem:a -q 4 -c 1000003 -j
 run workers 0 '.streams == 2 and .delivered == 5001' \
