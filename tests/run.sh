@@ -28,7 +28,9 @@ if [ "${HOLDOFF_LONG:-0}" != 1 ]; then
 	export LAB_BUILDS=${LAB_BUILDS:-0} HOLDOFF_BARE=${HOLDOFF_BARE:-0}
 fi
 log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
+# What runs beside others ends with us; a test that is at work ends first.
+trap 'kill $(jobs -p) 2>/dev/null; rm -f "$log"' EXIT
+trap 'exit 1' INT TERM HUP
 
 # report NAME SECONDS-TAKEN STATUS LIMIT: of the test whose output is in $log.
 report() {
