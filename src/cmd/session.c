@@ -430,6 +430,9 @@ void cmd_session_close(struct cmd_session *s, uint32_t *buffers_missing)
 	char name[sizeof(s->lab_name)];
 
 	memcpy(name, s->lab_name, sizeof(name));
+	/* After a start that failed half way, too: what they count may be by all of them. */
+	for (unsigned i = 0; i < s->n_ports; i++)
+		port_stop(s->port[i]);
 	while (s->n_ports)
 		port_close(s->port[--s->n_ports]);
 	if (buffers_missing && s->arena)
