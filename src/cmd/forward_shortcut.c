@@ -94,8 +94,9 @@ static bool forwards(const struct port *port, const char *family)
 	return forward_setting(path) == 1;
 }
 
-/* Looks at settings and peers. */
-static void look(struct shortcut *s)
+/* Looks at settings and peers. The programs look into the table main only: with more in the table
+ * local than the addresses, which they know, the router must look. */
+static void look(struct shortcut *s, const struct ro_kernel *kernel)
 {
 	for (unsigned i = 0; i < s->f->ports; i++) {
 		const struct port *port = s->port[i];
@@ -106,8 +107,8 @@ static void look(struct shortcut *s)
 		s->takes[i] =
 			s->says[i] == PORT_SHORTCUT_YES || (s->says[i] == PORT_SHORTCUT_UNKNOWN &&
 							    s->f->shortcut == FORWARD_SHORTCUT_YES);
-		s->ip4[i] = forwards(port, "ipv4");
-		s->ip6[i] = forwards(port, "ipv6");
+		s->ip4[i] = forwards(port, "ipv4") && !ro_kernel_owns_more(kernel, false);
+		s->ip6[i] = forwards(port, "ipv6") && !ro_kernel_owns_more(kernel, true);
 		port_shortcut_set(s->port[i], s->ip4[i], s->ip6[i]);
 	}
 }
@@ -169,7 +170,7 @@ void shortcut_poll(struct shortcut *s, const struct ro_kernel *kernel, uint64_t 
 		return;
 	heed_mtu(s, kernel);
 	if (now_ns >= s->look_ns) {
-		look(s);
+		look(s, kernel);
 		s->look_ns = now_ns + LOOK_NS;
 	}
 	update(s, kernel);

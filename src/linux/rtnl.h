@@ -80,6 +80,7 @@ struct lx_route {
 	bool replaced;        /* the message said: instead of the one with this key */
 	bool appended;        /* ... after those with this key */
 	bool cut;             /* more paths than LX_HOPS_MAX */
+	bool kernels;         /* it made it by itself, for an address say */
 	bool advertised;      /* by a router (RFC 4861): never a path of another one */
 	uint8_t rank;         /* 0 .. 2: high, medium, low preference (RFC 4191) */
 	unsigned hops;

@@ -119,6 +119,7 @@ int lx_parse_route(const struct nlmsghdr *nlh, struct lx_route *out)
 	out->cloned = rtm->rtm_flags & RTM_F_CLONED;
 	out->replaced = nlh->nlmsg_flags & NLM_F_REPLACE;
 	out->appended = nlh->nlmsg_flags & NLM_F_APPEND;
+	out->kernels = rtm->rtm_protocol == RTPROT_KERNEL;
 	out->advertised = rtm->rtm_protocol == RTPROT_RA;
 	out->rank = 1;
 	/* Multicast routes (RTNL_FAMILY_IPMR) and MPLS come by the same message. */

@@ -84,6 +84,11 @@ void ro_kernel_read_stats(const struct ro_kernel *kernel, struct ro_kernel_stats
 /* The least MTU that a route had so far, in bytes; UINT32_MAX when none had one. */
 uint32_t ro_kernel_least_mtu(const struct ro_kernel *kernel);
 
+/* Is more the host's than the ports know (port_host_addrs)? Addresses that there was no room for,
+ * at any time; routes of the table local that somebody made (`ip route add local PREFIX dev lo`).
+ */
+bool ro_kernel_owns_more(const struct ro_kernel *kernel, bool ip6);
+
 /* The interfaces that are routed, at most max of them, always in the same order: returns how many.
  */
 struct ro_kernel_iface {

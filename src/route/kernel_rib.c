@@ -226,6 +226,7 @@ static void unlink_route(struct rib *rib, struct rib_route **place)
 	*place = r->next;
 	rib->routes--;
 	rib->by_family[r->family == AF_INET6]--;
+	rib->by_hand[r->family == AF_INET6] -= r->by_hand;
 }
 
 static void free_route(struct rib *rib, struct rib_route *r)
@@ -251,6 +252,7 @@ static int insert(struct rib *rib, const struct lx_route *m, struct rib_paths *p
 				 .family = m->family,
 				 .len = m->len,
 				 .local = local,
+				 .by_hand = local && !m->kernels,
 				 .advertised = m->advertised,
 				 .rank = m->rank,
 				 .seen = rib->mark };
@@ -258,6 +260,7 @@ static int insert(struct rib *rib, const struct lx_route *m, struct rib_paths *p
 	if (++rib->routes > rib->buckets)
 		grow(rib);
 	rib->by_family[m->family == AF_INET6]++;
+	rib->by_hand[m->family == AF_INET6] += r->by_hand;
 	/* In order: those of the table local, those of main; in each by rank. Routes of other keys
 	 * may lie between. */
 	place = &rib->bucket[bucket_of(rib, r->family, r->dst, r->len, r->metric)];

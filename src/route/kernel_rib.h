@@ -38,10 +38,11 @@ struct rib_route {
 	uint32_t metric;
 	uint8_t family, len;
 	bool local;      /* of the table local */
+	bool by_hand;    /* of that, and not the kernel's own */
 	bool advertised; /* by a router */
 	uint8_t rank;    /* of its preference; the least one is used */
-	uint8_t seen;  /* mark of the dump that showed it last */
-	uint8_t dst[]; /* 4 or 16 bytes */
+	uint8_t seen;    /* mark of the dump that showed it last */
+	uint8_t dst[];   /* 4 or 16 bytes */
 };
 
 struct rib {
@@ -50,6 +51,7 @@ struct rib {
 	struct rib_paths **paths;
 	size_t path_buckets, n_paths;
 	size_t by_family[2]; /* IPv4, IPv6 */
+	size_t by_hand[2];
 	uint8_t mark;
 };
 

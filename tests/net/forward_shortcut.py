@@ -283,6 +283,34 @@ def exchange(shortcut, folder):
     return report, got
 
 
+def local(folder):
+    """What the table local has beside the addresses is the host's with the shortcut as well, although main has
+    a route out."""
+    # The kernel looks into one table of IPv4 until there was a rule.
+    run(f"ip -n {R} rule add from 192.0.2.9 table 77 && ip -n {R} rule del from 192.0.2.9 table 77")
+    run(f"ip -n {R} link set lo up")
+    run(f"ip -n {R} route add local 10.20.7.0/24 dev lo && ip -n {R} -6 route add local fd20:7::/64 dev lo")
+    router = Router("yes", folder)
+    got = {}
+    try:
+        sockets = packet_sockets()
+        for name, packet in (("local4", ip("10.20.7.7")), ("local6", ip6("fd20:7::7")),
+                             ("last", ip(options=[IPOption_NOP()] * 4))):
+            sockets["pa"].send(bytes(Ether(src="02:00:00:00:00:a2", dst=MAC["ra"]) / packet / udp(name)))
+        receive(sockets, got, ("last", "pc"))
+        for s in sockets.values():
+            s.close()
+    finally:
+        report = router.end()
+        run(f"ip -n {R} route del local 10.20.7.0/24 dev lo && ip -n {R} -6 route del local fd20:7::/64 dev lo")
+    out = [name for name in ("local4", "local6") if any(side == "pc" for side, _ in got.get(name, []))]
+    if out or report["shortcut_packets"] or report["local"] < 2:
+        print(f"FAILED: {out} of the table local left; {report['shortcut_packets']} took the shortcut, "
+              f"{report['local']} were local")
+        return 1
+    return 0
+
+
 def arrived():
     """Packets that came out on pc, by its own count."""
     out = subprocess.run(f"ip -n {P} -s -j link show pc", shell=True, check=True, capture_output=True).stdout
@@ -358,6 +386,7 @@ def main():
             if report_no[key] != report_yes[key]:
                 failed += 1
                 print(f"FAILED: {key}: without {report_no[key]}, with {report_yes[key]}")
+        failed += local(folder)
         sent, report, came = flood(folder)
         drops = report["drops"]
         print(f"flood: {sent['delivered']} sent, {report['rx_packets']} received, {report['shortcut_packets']} by the "
