@@ -252,7 +252,15 @@ static unsigned count_ours(const struct ro_kernel *k)
 
 uint32_t ro_kernel_least_mtu(const struct ro_kernel *k)
 {
-	return k->least_mtu;
+	uint32_t least = k->least_mtu;
+
+	for (unsigned b = 0; least != UINT32_MAX && b < KERN_LINK_BUCKETS; b++) {
+		for (const struct kern_link *l = k->link[b]; l; l = l->next) {
+			if (l->ours)
+				least = HO_MIN(least, l->link.mtu);
+		}
+	}
+	return least;
 }
 
 bool ro_kernel_owns_more(const struct ro_kernel *k, bool ip6)

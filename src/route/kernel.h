@@ -81,7 +81,8 @@ int ro_kernel_poll(struct ro_kernel *kernel, uint64_t now_ns, struct ho_err *err
 
 void ro_kernel_read_stats(const struct ro_kernel *kernel, struct ro_kernel_stats *out);
 
-/* The least MTU that a route had so far, in bytes; UINT32_MAX when none had one. */
+/* The least MTU that a route had so far or an interface has, in bytes (the kernel takes a route's
+ * for more than its interface's); UINT32_MAX when no route had one. */
 uint32_t ro_kernel_least_mtu(const struct ro_kernel *kernel);
 
 /* Is more the host's than the ports know (port_host_addrs)? Addresses that there was no room for,

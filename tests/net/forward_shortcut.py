@@ -311,6 +311,24 @@ def local(folder):
     return 0
 
 
+def over_link(folder):
+    """A route's MTU that is more than its link's, which the kernel believes: the router cuts by the link's."""
+    for ns, side in ((P, "pa"), (R, "ra")):
+        run(f"ip -n {ns} link set {side} mtu 3000")
+    run(f"ip -n {R} route del 10.24.0.0/16 && ip -n {R} -6 route del fd24::/16")
+    run(f"ip -n {R} route add 10.28.0.0/16 via 10.3.0.2 mtu lock 2500")
+    router = Router("yes", folder)
+    try:
+        sockets = packet_sockets()
+        packet = ip("10.28.0.1") / udp("over-link", 2000)
+        sockets["pa"].send(bytes(Ether(src="02:00:00:00:00:a2", dst=MAC["ra"]) / packet))
+        receive(sockets, {}, ("over-link", "pc"))
+        for s in sockets.values():
+            s.close()
+    finally:
+        router.end()
+
+
 def arrived():
     """Packets that came out on pc, by its own count."""
     out = subprocess.run(f"ip -n {P} -s -j link show pc", shell=True, check=True, capture_output=True).stdout
@@ -387,6 +405,7 @@ def main():
                 failed += 1
                 print(f"FAILED: {key}: without {report_no[key]}, with {report_yes[key]}")
         failed += local(folder)
+        over_link(folder)
         sent, report, came = flood(folder)
         drops = report["drops"]
         print(f"flood: {sent['delivered']} sent, {report['rx_packets']} received, {report['shortcut_packets']} by the "
