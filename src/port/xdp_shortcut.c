@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "linux/xdpdev.h"
@@ -18,6 +19,8 @@
 #include "port/xdp.h"
 #include "port/xdp_shared.h"
 #include "port/xdp_skel.h"
+
+#define SETTLE_NS 50000000
 
 static struct xdp_port *xdp_of(const struct port *port)
 {
@@ -144,10 +147,14 @@ void port_shortcut_set(struct port *base, bool ip4, bool ip6)
 }
 
 /* A program runs, and what it redirected is flushed, in one poll of a driver: a section that
- * readers of RCU are in. This command waits for an RCU grace period. */
+ * readers of RCU are in. This command waits for an RCU grace period; a kernel with CPUs that have
+ * no tick (nohz_full) refuses it, and then the wait is much longer than such a poll. */
 void port_shortcut_settle(void)
 {
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	const struct timespec polls = { .tv_nsec = SETTLE_NS };
+
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		nanosleep(&polls, NULL);
 }
 
 /* What `from` forwarded to port number `to`. */
