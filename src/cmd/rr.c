@@ -549,7 +549,9 @@ static int rr_main(struct rr *r, const struct rr_options *o, struct tr_spec *spe
 		return CMD_FAILED;
 	if (r->sum.failed && !r->sum.transactions) {
 		ho_err_set(err, -ETIMEDOUT, "no request was answered%s",
-			   r->refused ? ": the server answers UDP over IPv4 or IPv6 only" : "");
+			   r->refused ? ": the server answers UDP only, and its --reply must hold "
+					"headers and stamp"
+				      : "");
 		return CMD_FAILED;
 	}
 	return CMD_DONE;
@@ -568,6 +570,14 @@ static int make_spec(struct rr_options *o, struct tr_spec **out)
 	if (rc < 0)
 		return rc;
 	tr_spec_info(*out, &info);
+	if (!info.udp)
+		return ho_err_set(
+			o->err, -EINVAL,
+			"%s: requests are UDP over IPv4 or IPv6, to which alone the server "
+			"replies",
+			o->frames.stream.ethertype ? "--ethertype"
+			: o->frames.stream.proto   ? "--proto"
+						   : o->frames.file);
 	if (info.max_slots > 1)
 		return ho_err_set(o->err, -EMSGSIZE,
 				  "--size: requests of %u bytes: at most %u are possible here",

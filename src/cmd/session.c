@@ -130,6 +130,7 @@ int cmd_session_port(struct cmd_session *s, const char *spec, bool rx, bool tx, 
 		.force = s->options->force,
 		.filter = filter,
 		.count_only = s->count_only,
+		.wait_ns = s->options->wait_ns,
 	};
 	int rc;
 
@@ -207,21 +208,33 @@ static void look_at_signals(struct cmd_session *s)
 		cmd_session_hurry(s);
 }
 
+/* There is no link: what the port knows of it, or what to do. Does waiting help? */
+static bool link_missing(const struct cmd_session *s, struct port *port, bool waited,
+			 struct ho_err *err)
+{
+	char why[256] = "", text[HO_UNIT_TEXT];
+	bool helps = !port->ops->link_missing || port->ops->link_missing(port, why, sizeof(why));
+
+	if (!helps)
+		ho_err_set(err, -ENOLINK, "%s: %s", port->name, why);
+	else if (waited)
+		ho_err_set(err, -ENOLINK,
+			   "%s: %s within %s; --wait changes how long it is waited for", port->name,
+			   why[0] ? why : "no link or no peer",
+			   ho_format_ns((double)s->options->wait_ns, text));
+	return helps;
+}
+
 static int wait_for_link(struct cmd_session *s, struct port *port, struct ho_err *err)
 {
 	uint64_t deadline = rt_now_ns(s->rt) + s->options->wait_ns;
 	bool said = false;
 
 	while (port->ops->link_up && !port->ops->link_up(port)) {
-		char text[HO_UNIT_TEXT];
 		uint64_t now = rt_now_ns(s->rt);
 
-		if (now >= deadline)
-			return ho_err_set(err, -ENOLINK,
-					  "%s: no link or no peer within %s; --wait changes how "
-					  "long it is waited for",
-					  port->name,
-					  ho_format_ns((double)s->options->wait_ns, text));
+		if (!link_missing(s, port, now >= deadline, err) || now >= deadline)
+			return -ENOLINK;
 		if (!said && deadline - now + 500000000u < s->options->wait_ns)
 			ho_note("%s: waiting for its link or peer", port->name);
 		said = said || deadline - now + 500000000u < s->options->wait_ns;

@@ -236,6 +236,18 @@ static bool mem_link_up(struct port *base)
 	return __atomic_load_n(&port->wire->open[!port->end], __ATOMIC_RELAXED);
 }
 
+static bool mem_link_missing(struct port *base, char *why, size_t bytes)
+{
+	struct mem_port *port = (struct mem_port *)base;
+	const char *other = port->wire->name[!port->end];
+
+	snprintf(why, bytes,
+		 "its other end, mem:%s, is not open; the same command has to open it too, as in "
+		 "'gen %s --recv mem:%s'",
+		 other, base->name, other);
+	return false;
+}
+
 static unsigned mem_params(struct port *base, struct port_param *out, unsigned max)
 {
 	struct mem_port *port = (struct mem_port *)base;
@@ -299,6 +311,7 @@ static const struct port_ops mem_ops = {
 	.disarm = mem_disarm,
 	.rx_ended = mem_rx_ended,
 	.link_up = mem_link_up,
+	.link_missing = mem_link_missing,
 	.params = mem_params,
 	.stop = mem_stop,
 	.close = mem_close,

@@ -91,6 +91,16 @@ static int memif_start(struct port *base, struct ho_err *err)
 	return rc < 0 ? ho_err_set(err, rc, "interrupted while waiting for a peer") : 0;
 }
 
+static bool memif_link_missing(struct port *base, char *out, size_t bytes)
+{
+	struct memif_port *port = memif_port_of(base);
+	char why[MEMIF_REASON_BYTES];
+
+	memif_why(port, why);
+	snprintf(out, bytes, "no peer came%s%s%s", why[0] ? " (" : "", why, why[0] ? ")" : "");
+	return true;
+}
+
 static bool memif_link_up(struct port *base)
 {
 	return __atomic_load_n(&memif_port_of(base)->conn, __ATOMIC_RELAXED) != NULL;
@@ -208,6 +218,7 @@ static const struct port_ops memif_ops = {
 	.arm = memif_arm,
 	.disarm = memif_disarm,
 	.link_up = memif_link_up,
+	.link_missing = memif_link_missing,
 	.stats = memif_stats,
 	.params = memif_params,
 	.stop = memif_stop,
@@ -308,7 +319,8 @@ static int memif_open(const char *target, const void *opts_void, const struct po
 	port->base.ops = &memif_ops;
 	port->base.max_frame = max_frame(&offer);
 	port->offer = offer;
-	port->wait_ns = opts->wait_ns;
+	/* Who waits less for a peer does so himself. */
+	port->wait_ns = config->wait_ns && config->wait_ns < opts->wait_ns ? 0 : opts->wait_ns;
 	strcpy(port->address, target);
 	pthread_mutex_init(&port->lock, NULL);
 	for (i = 0; i < offer.queues; i++) {

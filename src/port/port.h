@@ -141,6 +141,9 @@ struct port_config {
 	/* The user only counts what it receives. A port that would look into frames to find out
 	 * more about them need not: PK_CSUM_PARTIAL may be missing. */
 	bool count_only;
+	/* So long the user waits, once the port is started, for a link or peer; 0 = unknown. A port
+	 * that would itself wait longer leaves it to the user. */
+	uint64_t wait_ns;
 };
 
 /*
@@ -223,6 +226,11 @@ struct port_ops {
 	bool (*rx_ended)(struct port_rxq *q);
 	/* Is there a link, or a peer? NULL = always. */
 	bool (*link_up)(struct port *port);
+	/*
+	 * Why there is none, and the way out, as the end of a sentence in why[bytes]; "" if nothing
+	 * is known. False when waiting does not help. NULL = nothing is ever known.
+	 */
+	bool (*link_missing)(struct port *port, char *why, size_t bytes);
 	/*
 	 * Adds losses that only the kernel or the chip counted since start to
 	 * drops[PORT_DROP_COUNT]. NULL = none.

@@ -386,6 +386,12 @@ static int look_before(struct tap_port *port, const struct port_config *config, 
 	struct lx_iface iface;
 	int rc;
 
+	/* The kernel would put a number in its place, and the interface be of another name. */
+	if (strchr(port->name, '%'))
+		return ho_err_set(
+			err, -EINVAL,
+			"an interface's name has no '%%' here; give it a whole name, such "
+			"as tap:tap0");
 	port->existed = lx_iface_get(port->name, &iface, &none) == 0;
 	if (!port->existed)
 		return none.code == -ENODEV ? 0 : ho_err_set(err, none.code, "%s", none.text);

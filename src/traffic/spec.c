@@ -215,6 +215,7 @@ void tr_spec_info(const struct tr_spec *spec, struct tr_spec_info *out)
 	*out = (struct tr_spec_info){
 		.streams = spec->n_streams,
 		.stamped = spec->stamped,
+		.udp = true,
 		.min_bytes = spec->min_bytes,
 		.max_bytes = spec->max_bytes,
 		.max_slots = (spec->max_bytes + PK_ROOM_BYTES - 1) / PK_ROOM_BYTES,
@@ -225,6 +226,7 @@ void tr_spec_info(const struct tr_spec *spec, struct tr_spec_info *out)
 
 		for (uint64_t k = 0; k <= s->size.span; k++)
 			sum += s->lengths[k].bytes;
+		out->udp &= !s->weight || s->udp_len_off;
 		total += sum / ((double)s->size.span + 1) * s->weight;
 	}
 	out->mean_bytes = total / spec->n_turns;

@@ -138,6 +138,7 @@ void tr_spec_set_source(struct tr_spec *spec, const uint8_t mac[6]);
 struct tr_spec_info {
 	unsigned streams;
 	bool stamped;       /* every frame carries a stamp */
+	bool udp;           /* every frame is UDP over IP */
 	uint32_t min_bytes; /* frames, without FCS */
 	uint32_t max_bytes;
 	double mean_bytes;  /* over the whole sequence */

@@ -308,7 +308,7 @@ int tr_vary_parse(const char *text, const struct tr_domain *domain, struct tr_va
 		rc = parse_list(w.set, domain, out, err);
 		if (!rc && w.step)
 			rc = ho_err_set(err, -EINVAL, "'%s': a list has no step", text);
-	} else if ((at = strchr(w.set, '-'))) {
+	} else if ((at = strchr(w.set, '-')) && at != w.set) {
 		rc = parse_range(w.set, at, &w, domain, out, err);
 	} else if (address && (at = strchr(w.set, '/'))) {
 		rc = parse_prefix(w.set, at, &w, domain, out, err);

@@ -66,6 +66,18 @@ refuse 1 "--rate: '5' is not a rate" "$holdoff" gen null: --rate 5
 refuse 1 "--loop: '-1' is not a number" "$holdoff" gen null: --replay x --loop -1
 refuse 1 "--search: 'x' is not a fraction" "$holdoff" gen mem:a --recv mem:a --search loss=x
 refuse 1 "--think: '5' is not a time" "$holdoff" rr mem:a --serve mem:a --think 5
+refuse 1 "--proto: requests are UDP" "$holdoff" rr mem:a --serve mem:a --proto tcp
+refuse 1 "--ethertype: requests are UDP" "$holdoff" rr mem:a --ethertype 0x88b5
+printf 'streams:\n  - proto: udp\n  - proto: icmp\n' >"$tmp/rr.yaml"
+refuse 1 "rr.yaml: requests are UDP" "$holdoff" rr mem:a --serve mem:a -f "$tmp/rr.yaml"
+refuse 1 "seed: '-1' is not" "$holdoff" gen null: --seed -1
+refuse 1 "give it a whole name" "$holdoff" recv tap:%d
+# Who waits less than a memif port does by itself ends before it would: said with the time of --wait.
+refuse 2 "within 300.00 ms" "$holdoff" gen "memif:@hb$$-none" -c 1 --wait 300ms
+! grep -q "no peer after" "$tmp/err" || { echo "FAILED: memif waits its own time"; failed=$((failed + 1)); }
+# The other end of a mem: port cannot come from elsewhere: that is not waited for.
+refuse 2 "its other end, mem:a, is not open" "$holdoff" gen mem:a -c 1 --wait 200s
+refuse 2 "its other end, mem:y, is not open" "$holdoff" gen mem:x,peer=y --recv mem:z -c 1 --wait 200s
 refuse 1 "busy-poll=99s is too large; at most 1.00 s" "$holdoff" recv xdp:lo,busy-poll=99s
 refuse 1 "Too many arguments" "$holdoff" ports foo
 # What others send without end does not keep a run from ending.

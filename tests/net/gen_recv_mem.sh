@@ -95,7 +95,7 @@ run rr 0 '.command == "rr" and .transactions == 5000 and .retries == 0 and .serv
 	.latency.count == 5000 and .offered == 10000' \
 	rr mem:a --serve mem:a -c 5000 --outstanding 16 --size 128 --reply 512 --timeout 60s -j
 run rr-none 2 '.transactions == 0 and .given_up == 3 and .requests == 6' \
-	rr mem:a --serve mem:a --proto tcp -c 3 --tries 2 --timeout 5ms -j
+	rr mem:a --serve mem:a --ip-src fd00::1 --ip-dst fd00::2 --reply 60 -c 3 --tries 2 --timeout 5ms -j
 for mode in io mac macswap; do
 	run "patch-$mode" 0 ".command == \"patch\" and .mode == \"$mode\" and .delivered == 200000" \
 		patch null:,count=100000 null:,count=100000 --mode $mode -j
@@ -211,7 +211,7 @@ mistake "io, mac or macswap" patch null: null: --mode bogus
 
 timeout 100 "$holdoff" gen mem:a --wait 100ms >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || bad "no peer: not status 2"
-grep -q "no peer" "$tmp/err" || bad "no peer says: $(cat "$tmp/err")"
+grep -q "its other end, mem:a, is not open" "$tmp/err" || bad "no peer says: $(cat "$tmp/err")"
 timeout 100 "$holdoff" recv null: -d 200ms --write /dev/full -j >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || bad "a full disk: not status 2"
 grep -q "cannot write the capture: .dev.full: No space left" "$tmp/err" || bad "a full disk says: $(cat "$tmp/err")"

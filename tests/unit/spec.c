@@ -400,7 +400,7 @@ static const struct {
 	{ { .size = "" }, "size: '' has no value" },
 	{ { .size = "random" }, "size: 'random' has no value" },
 	{ { .size = "60,,70" }, "size: '' is not a number" },
-	{ { .size = "-60" }, "size: '' is not a number" },
+	{ { .size = "-60" }, "size: '-60' is not a number" },
 	{ { .size = "60 step 4" }, "a single value has no step" },
 	{ { .size = "60,70 step 4" }, "a list has no step" },
 	{ { .size = "60-70 step 20" }, "the step leaves one value" },
