@@ -3,12 +3,18 @@
  * The whole router: frames of any bytes in, frames out. The input is a list of frames:
  *
  *   port (1 byte: low 2 bits port, bit 2 tag beside the frame, bit 3 cut into small buffers, bit 4
- *   CSUM_PARTIAL, bit 5 TSO, bit 6: let time pass), bytes (2, big endian), the frame
+ *   CSUM_PARTIAL, bit 5 TSO, bit 6: let time pass, bit 7: a crowd), bytes (2, big endian), the
+ * frame
+ *
+ * Of the first frame bit 7 chooses the router, with or without the fast path. A crowd is the frame
+ * CROWD times, each copy with another byte changed: the fast path looks at that many at once.
  *
  * Checked: no memory fault, every packet accounted for, every frame that comes out has an
  * Ethernet header of the router's and a sound IP header, every buffer comes back.
  */
 #include "../unit/route_rig.h"
+
+#define CROWD 21 /* whole groups of 8 and of 16, and a rest */
 
 static struct rt *rt;
 static struct pk_arena *arena;
@@ -54,11 +60,11 @@ static void check_out(struct rig *r, unsigned port)
 	}
 }
 
-static void in(struct rig *r, uint8_t how, const uint8_t *data, uint32_t bytes)
+static unsigned frame_slots(struct rig *r, uint8_t how, const uint8_t *data, uint32_t bytes,
+			    struct pk_slot *slots)
 {
-	struct pk_slot slots[PK_BURST];
 	uint32_t piece = how & 8 ? 1 + bytes / 30 : PK_ROOM_BYTES, at = 0;
-	unsigned n = 0, port = (how & 3) % RIG_PORTS;
+	unsigned n = 0;
 
 	while (at < bytes) {
 		uint32_t len = bytes - at < piece ? bytes - at : piece;
@@ -79,7 +85,23 @@ static void in(struct rig *r, uint8_t how, const uint8_t *data, uint32_t bytes)
 		slots[0].flags |= PK_CSUM_PARTIAL | PK_TSO;
 		slots[0].meta = 500 + bytes % 1000;
 	}
-	ro_worker_input(r->worker, port, slots, n);
+	return n;
+}
+
+static void in(struct rig *r, uint8_t how, bool crowd, const uint8_t *data, uint32_t bytes)
+{
+	struct pk_slot slots[PK_BURST];
+	unsigned k = frame_slots(r, how, data, bytes, slots), n = k;
+
+	for (unsigned i = 1; crowd && i < CROWD && n + k <= PK_BURST; i++) {
+		uint32_t at = (i - 1) * 3 % bytes;
+
+		frame_slots(r, how, data, bytes, slots + n);
+		at %= slots[n].len;
+		pk_data(r->arena, &slots[n])[at] ^= (uint8_t)(1u << i % 8);
+		n += k;
+	}
+	ro_worker_input(r->worker, (how & 3) % RIG_PORTS, slots, n);
 	if (how & 64)
 		ro_tables_poll(r->tables, rt_now_ns(r->rt));
 	ro_worker_housekeep(r->worker);
@@ -133,6 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ho_err err = { 0 };
 	struct rig *r = &rigs[size && data[0] & 128 ? 1 : 0];
 	uint32_t missing;
+	bool first = true;
 
 	if (!arena)
 		start();
@@ -146,7 +169,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (bytes > 16384)
 			bytes = 16384;
 		if (bytes)
-			in(r, data[0], data + 3, bytes);
+			in(r, data[0], !first && data[0] & 128, data + 3, bytes);
+		first = false;
 		data += 3 + bytes;
 		size -= 3 + bytes;
 	}
