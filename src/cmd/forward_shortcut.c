@@ -95,7 +95,8 @@ static bool forwards(const struct port *port, const char *family)
 }
 
 /* Looks at settings and peers. The programs look into the table main only: with more in the table
- * local than the addresses, which they know, the router must look. */
+ * local than the addresses, which they know, the router must look, as with routes there that it
+ * does not follow. */
 static void look(struct shortcut *s, const struct ro_kernel *kernel)
 {
 	for (unsigned i = 0; i < s->f->ports; i++) {
@@ -107,8 +108,8 @@ static void look(struct shortcut *s, const struct ro_kernel *kernel)
 		s->takes[i] =
 			s->says[i] == PORT_SHORTCUT_YES || (s->says[i] == PORT_SHORTCUT_UNKNOWN &&
 							    s->f->shortcut == FORWARD_SHORTCUT_YES);
-		s->ip4[i] = forwards(port, "ipv4") && !ro_kernel_owns_more(kernel, false);
-		s->ip6[i] = forwards(port, "ipv6") && !ro_kernel_owns_more(kernel, true);
+		s->ip4[i] = forwards(port, "ipv4") && !ro_kernel_knows_more(kernel, false);
+		s->ip6[i] = forwards(port, "ipv6") && !ro_kernel_knows_more(kernel, true);
 		port_shortcut_set(s->port[i], s->ip4[i], s->ip6[i]);
 	}
 }

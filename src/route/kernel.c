@@ -263,9 +263,9 @@ uint32_t ro_kernel_least_mtu(const struct ro_kernel *k)
 	return least;
 }
 
-bool ro_kernel_owns_more(const struct ro_kernel *k, bool ip6)
+bool ro_kernel_knows_more(const struct ro_kernel *k, bool ip6)
 {
-	return k->said_space || k->rib.by_hand[ip6] > 0;
+	return k->said_space || k->rib.by_hand[ip6] > 0 || k->stats.ignored > 0;
 }
 
 void ro_kernel_read_stats(const struct ro_kernel *k, struct ro_kernel_stats *out)

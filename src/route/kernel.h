@@ -85,10 +85,10 @@ void ro_kernel_read_stats(const struct ro_kernel *kernel, struct ro_kernel_stats
  * for more than its interface's); UINT32_MAX when no route had one. */
 uint32_t ro_kernel_least_mtu(const struct ro_kernel *kernel);
 
-/* Is more the host's than the ports know (port_host_addrs)? Addresses that there was no room for,
- * at any time; routes of the table local that somebody made (`ip route add local PREFIX dev lo`).
- */
-bool ro_kernel_owns_more(const struct ro_kernel *kernel, bool ip6);
+/* Would the kernel's table main send otherwise than the router? With addresses that the ports have
+ * no room for (port_host_addrs), at any time; with routes of the table local that somebody made
+ * (`ip route add local PREFIX dev lo`); with routes that are not followed (stats.ignored). */
+bool ro_kernel_knows_more(const struct ro_kernel *kernel, bool ip6);
 
 /* The interfaces that are routed, at most max of them, always in the same order: returns how many.
  */

@@ -311,6 +311,26 @@ def local(folder):
     return 0
 
 
+def not_followed(folder):
+    """A route for a type of service, which the kernel would heed and the router does not."""
+    run(f"ip -n {R} route add 10.20.9.0/24 tos 0x10 via 10.3.0.2")
+    router = Router("yes", folder)
+    got = {}
+    try:
+        sockets = packet_sockets()
+        sockets["pa"].send(bytes(Ether(src="02:00:00:00:00:a2", dst=MAC["ra"]) / ip("10.20.9.9") / udp("tos")))
+        receive(sockets, got, ("tos", "pc"))
+        for s in sockets.values():
+            s.close()
+    finally:
+        report = router.end()
+        run(f"ip -n {R} route del 10.20.9.0/24 tos 0x10")
+    if report["shortcut_packets"]:
+        print("FAILED: the shortcut was taken although the kernel has routes that are not followed")
+        return 1
+    return 0
+
+
 def over_link(folder):
     """A route's MTU that is more than its link's, which the kernel believes: the router cuts by the link's."""
     for ns, side in ((P, "pa"), (R, "ra")):
@@ -405,6 +425,7 @@ def main():
                 failed += 1
                 print(f"FAILED: {key}: without {report_no[key]}, with {report_yes[key]}")
         failed += local(folder)
+        failed += not_followed(folder)
         over_link(folder)
         sent, report, came = flood(folder)
         drops = report["drops"]
