@@ -62,12 +62,15 @@ uint32_t fib_node_cover(const struct fib_nodes *t, uint32_t entry)
 
 int fib_node_reserve(struct fib_nodes *t, size_t count)
 {
-	/* A new cover can split each run where a route begins and where it ends. */
-	size_t blocks =
-		2 * (size_t)t->blocks.live + 4 * count + DEEPEST * (FIB_BLOCK_ENTRY + FIB_SLOTS);
+	/* A new cover can split each run where a route begins and where it ends; and blocks are
+	 * rounded up to lines, which is less than what was there before or than the routes. */
+	size_t blocks = 3 * (size_t)t->blocks.live + 8 * count +
+			DEEPEST * (FIB_BLOCK_ENTRY + FIB_SLOTS + FIB_POOL_LINE);
 	int rc = fib_pool_reserve(&t->blocks, blocks);
 
-	return rc ? rc : fib_pool_reserve(&t->routes, DEEPEST * OWNER_UNITS + FIB_POOL_BLOCK_MAX);
+	return rc ? rc
+		  : fib_pool_reserve(&t->routes,
+				     DEEPEST * (OWNER_UNITS + FIB_POOL_LINE) + FIB_POOL_BLOCK_MAX);
 }
 
 /* The slot of each run that is a child, by walking the bits of a block. */

@@ -14,6 +14,8 @@
 #define STEP_UNITS  (HUGE_PAGE / 4)        /* by which the usable part grows */
 #define TRIM_UNITS  ((uint32_t)STEP_UNITS) /* an empty pool gives back what is above it */
 #define BATCH       500
+#define SMALL_MAX   12u                   /* units; larger blocks are whole cache lines */
+#define SMALL_CHUNK (16u * FIB_POOL_LINE) /* what small blocks are cut from */
 
 struct fib_batch {
 	struct fib_deferred deferred;
@@ -76,6 +78,13 @@ int fib_pool_init(struct fib_pool *p, uint32_t fixed, const struct fib_reclaim *
 	return 0;
 }
 
+/* What a block takes. Small nodes are read in one line then, and larger blocks in as few as can be.
+ */
+static uint32_t size_of(uint32_t units)
+{
+	return units <= SMALL_MAX ? HO_ALIGN_UP(units, 2u) : HO_ALIGN_UP(units, FIB_POOL_LINE);
+}
+
 static void push_ready(struct fib_deferred *d)
 {
 	struct fib_batch *b = HO_CONTAINER_OF(d, struct fib_batch, deferred);
@@ -117,15 +126,16 @@ static void start_over(struct fib_pool *p)
 		madvise((char *)p->base + keep, (size_t)p->committed * 4 - keep, MADV_DONTNEED);
 	memset(p->free, 0, sizeof(p->free));
 	p->top = p->fixed;
+	p->small = p->small_left = 0;
 }
 
 void fib_pool_free(struct fib_pool *p, uint32_t block, uint32_t units)
 {
-	uint32_t class = (units + 1) / 2;
+	uint32_t size = size_of(units);
 
-	p->live -= class * 2;
-	p->base[block] = p->free[class];
-	p->free[class] = block;
+	p->live -= size;
+	p->base[block] = p->free[size / 2];
+	p->free[size / 2] = block;
 }
 
 static void take_ready(struct fib_pool *p)
@@ -136,11 +146,11 @@ static void take_ready(struct fib_pool *p)
 		struct fib_batch *next = b->next;
 
 		for (unsigned i = 0; i < b->n; i++) {
-			uint32_t units = (b->retired[i].units + 1) / 2 * 2;
+			uint32_t size = size_of(b->retired[i].units);
 
-			p->waiting -= units;
-			p->live += units; /* fib_pool_free takes it off */
-			fib_pool_free(p, b->retired[i].block, units);
+			p->waiting -= size;
+			p->live += size; /* fib_pool_free takes it off */
+			fib_pool_free(p, b->retired[i].block, size);
 		}
 		free(b);
 		b = next;
@@ -178,8 +188,8 @@ void fib_pool_retire(struct fib_pool *p, uint32_t block, uint32_t units)
 	}
 	b->retired[b->n].block = block;
 	b->retired[b->n++].units = units;
-	p->live -= (units + 1) / 2 * 2;
-	p->waiting += (units + 1) / 2 * 2;
+	p->live -= size_of(units);
+	p->waiting += size_of(units);
 }
 
 void fib_pool_commit(struct fib_pool *p)
@@ -234,7 +244,7 @@ static int reserve_batches(struct fib_pool *p)
 
 int fib_pool_reserve(struct fib_pool *p, size_t units)
 {
-	size_t want = p->top + units, grown;
+	size_t want = p->top + units + SMALL_CHUNK, grown;
 
 	if (__atomic_load_n(&p->ready, __ATOMIC_RELAXED))
 		take_ready(p);
@@ -251,19 +261,38 @@ int fib_pool_reserve(struct fib_pool *p, size_t units)
 	return 0;
 }
 
+static uint32_t take_top(struct fib_pool *p, uint32_t units)
+{
+	uint32_t block = p->top;
+
+	assert(block + units <= p->committed);
+	p->top += units;
+	return block;
+}
+
 uint32_t fib_pool_alloc(struct fib_pool *p, uint32_t units)
 {
-	uint32_t class = (units + 1) / 2, block = p->free[class];
+	uint32_t size = size_of(units), block = p->free[size / 2];
 
 	assert(units && units <= FIB_POOL_BLOCK_MAX);
-	p->live += class * 2;
+	p->live += size;
 	if (block) {
-		p->free[class] = p->base[block];
+		p->free[size / 2] = p->base[block];
 		return block;
 	}
-	block = p->top;
-	assert(block + class * 2 <= p->committed);
-	p->top += class * 2;
+	if (size > SMALL_MAX)
+		return take_top(p, size);
+	if (p->small_left < size) {
+		if (p->small_left) {
+			p->base[p->small] = p->free[p->small_left / 2];
+			p->free[p->small_left / 2] = p->small;
+		}
+		p->small = take_top(p, SMALL_CHUNK);
+		p->small_left = SMALL_CHUNK;
+	}
+	block = p->small;
+	p->small += size;
+	p->small_left -= size;
 	return block;
 }
 

@@ -4,8 +4,8 @@
  * a 32-bit index and a reader needs no more than the base. Units of four bytes. One thread
  * allocates and retires; a block retired while readers run comes back after a grace period.
  *
- * Freed blocks are kept by size and split when a smaller one is wanted; they are not merged, but
- * when the last block is freed the pool is as new.
+ * Blocks of 13 units or more are whole cache lines. Freed blocks are kept by size; they are neither
+ * split nor merged, but when the last block is freed the pool is as new.
  */
 #ifndef HOLDOFF_ROUTE_FIB_POOL_H
 #define HOLDOFF_ROUTE_FIB_POOL_H
@@ -15,18 +15,20 @@
 #include "route/fib.h"
 
 #define FIB_POOL_BLOCK_MAX 1024u /* units */
+#define FIB_POOL_LINE      16u   /* units, a cache line */
 #define FIB_POOL_CLASSES   (FIB_POOL_BLOCK_MAX / 2 + 1)
 
 struct fib_batch;
 
 struct fib_pool {
 	uint32_t *base;
-	uint32_t fixed;     /* units at the beginning that are the owner's, zero at first */
-	uint32_t top;       /* units above this have never been used */
-	uint32_t committed; /* units that may be touched */
-	uint32_t limit;     /* units of address space */
-	uint32_t live;      /* units in allocated blocks */
-	uint32_t waiting;   /* units in retired blocks */
+	uint32_t fixed;             /* units at the beginning that are the owner's, zero at first */
+	uint32_t top;               /* units above this have never been used */
+	uint32_t committed;         /* units that may be touched */
+	uint32_t limit;             /* units of address space */
+	uint32_t small, small_left; /* what small blocks are cut from: where it goes on, units */
+	uint32_t live;              /* units in allocated blocks */
+	uint32_t waiting;           /* units in retired blocks */
 	uint32_t free[FIB_POOL_CLASSES]; /* heads of lists through the blocks' first unit */
 	const struct fib_reclaim *reclaim;
 	struct fib_batch *filling; /* retired, not handed over yet; the first has room */
@@ -38,7 +40,8 @@ struct fib_pool {
 int fib_pool_init(struct fib_pool *p, uint32_t fixed, const struct fib_reclaim *reclaim);
 void fib_pool_exit(struct fib_pool *p);
 
-/* Makes sure that `units` can be allocated without failure. -ENOMEM, -ENOSPC. */
+/* Makes sure that `units` can be allocated without failure, the blocks' sizes rounded up to what
+ * they take. -ENOMEM, -ENOSPC. */
 int fib_pool_reserve(struct fib_pool *p, size_t units);
 /* Never fails after a fib_pool_reserve of at least as much. 1 to FIB_POOL_BLOCK_MAX units. */
 uint32_t fib_pool_alloc(struct fib_pool *p, uint32_t units);
