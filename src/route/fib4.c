@@ -25,9 +25,10 @@ int fib4_create(struct fib4 **out, const struct fib_config *cfg, struct ho_err *
 	fib->upper = fib_map(UPPER_BYTES);
 	if (!fib->root || !fib->owner || !fib->upper ||
 	    fib_pool_init(&fib->nodes.blocks, FIB4_SAME, cfg ? cfg->reclaim : NULL) ||
-	    fib_pool_init(&fib->nodes.routes, 0, NULL))
+	    fib_pool_init(&fib->nodes.routes, 0, NULL) ||
+	    fib4_front_init(&fib->front, cfg ? cfg->reclaim : NULL))
 		goto no_memory;
-	fib->bulk = fib4_choose_bulk();
+	fib4_choose_bulk(fib);
 	*out = fib;
 	return 0;
 
@@ -42,6 +43,7 @@ void fib4_destroy(struct fib4 *fib)
 		return;
 	fib_pool_exit(&fib->nodes.blocks);
 	fib_pool_exit(&fib->nodes.routes);
+	fib4_front_exit(&fib->front);
 	fib_unmap(fib->root, ROOT_BYTES);
 	fib_unmap(fib->owner, OWNER_BYTES);
 	fib_unmap(fib->upper, UPPER_BYTES);
@@ -222,9 +224,11 @@ static void put_entry(struct fib4 *fib, uint32_t addr, uint32_t was, uint32_t no
 		uint32_t at = fib4_answer_at(fib->root[index], slot);
 
 		__atomic_store_n(&answers(fib)[at], now, __ATOMIC_RELEASE);
+		fib4_front_node(fib, addr, now);
 		return;
 	}
 	rebuild(fib, index, slot, now & FIB_CHILD ? now : 0);
+	fib4_front_paint(fib, index, 1);
 	if (now & FIB_CHILD)
 		fib->owner[index].children++;
 	else
@@ -241,6 +245,22 @@ static uint32_t entry_of(const struct fib4 *fib, uint32_t addr)
 	return __atomic_load_n(&fib->nodes.blocks.base[at], __ATOMIC_ACQUIRE);
 }
 
+static int reserve(struct fib4 *fib, uint32_t addr)
+{
+	int rc = fib_node_reserve(&fib->nodes, fib->count);
+
+	fib4_front_prefetch(&fib->front, addr);
+	return rc ? rc : fib4_front_reserve(&fib->front, fib->count);
+}
+
+/* A route of up to 24 bits: its /19s have other answers now. */
+static void paint(struct fib4 *fib, uint32_t addr, unsigned len)
+{
+	unsigned beyond = len < FIB4_ROOT_BITS ? FIB4_ROOT_BITS - len : 0;
+
+	fib4_front_paint(fib, addr >> (32 - FIB4_ROOT_BITS) >> beyond << beyond, 1u << beyond);
+}
+
 int fib4_set(struct fib4 *fib, uint32_t addr, unsigned len, uint32_t nh, struct ho_err *err)
 {
 	bool added;
@@ -250,7 +270,7 @@ int fib4_set(struct fib4 *fib, uint32_t addr, unsigned len, uint32_t nh, struct 
 		return ho_err_set(err, -EINVAL, "prefix length %u: IPv4 has 0 to 32", len);
 	if (nh == 0 || nh > FIB_NH_MAX)
 		return ho_err_set(err, -EINVAL, "next hop %u: it must be 1 to %u", nh, FIB_NH_MAX);
-	rc = fib_node_reserve(&fib->nodes, fib->count);
+	rc = reserve(fib, addr);
 	if (rc)
 		return ho_err_set(err, rc, "no room for another IPv4 route: %s", ho_strerror(rc));
 	if (len <= FIB4_ROOT_BITS) {
@@ -259,9 +279,11 @@ int fib4_set(struct fib4 *fib, uint32_t addr, unsigned len, uint32_t nh, struct 
 		added = fib->upper[at] == 0;
 		fib->upper[at] = nh;
 		set_cover(fib, at, nh);
+		paint(fib, addr, len);
 	} else if (len <= 24) {
 		added = put_owned(fib, addr, len, nh);
 		rebuild(fib, addr >> (32 - FIB4_ROOT_BITS), FIB4_SLOTS, 0);
+		paint(fib, addr, len);
 	} else {
 		uint8_t last = (uint8_t)addr;
 		uint32_t was = entry_of(fib, addr);
@@ -282,7 +304,7 @@ int fib4_del(struct fib4 *fib, uint32_t addr, unsigned len)
 		return -EINVAL;
 	if (!fib4_get(fib, addr, len))
 		return -ENOENT;
-	rc = fib_node_reserve(&fib->nodes, fib->count);
+	rc = reserve(fib, addr);
 	if (rc)
 		return rc;
 	if (len <= FIB4_ROOT_BITS) {
@@ -290,9 +312,11 @@ int fib4_del(struct fib4 *fib, uint32_t addr, unsigned len)
 
 		fib->upper[at] = 0;
 		set_cover(fib, at, cover_above(fib, at));
+		paint(fib, addr, len);
 	} else if (len <= 24) {
 		take_owned(fib, addr, len);
 		rebuild(fib, addr >> (32 - FIB4_ROOT_BITS), FIB4_SLOTS, 0);
+		paint(fib, addr, len);
 	} else {
 		uint8_t last = (uint8_t)addr;
 		uint32_t was = entry_of(fib, addr);
@@ -404,6 +428,6 @@ size_t fib4_count(const struct fib4 *fib)
 size_t fib4_memory_bytes(const struct fib4 *fib)
 {
 	return sizeof(*fib) + ROOT_BYTES + OWNER_BYTES + UPPER_BYTES +
-	       (fib->same + 1) * sizeof(uint32_t) + fib_pool_bytes(&fib->nodes.blocks) +
-	       fib_pool_bytes(&fib->nodes.routes);
+	       fib4_front_bytes(&fib->front) + (fib->same + 1) * sizeof(uint32_t) +
+	       fib_pool_bytes(&fib->nodes.blocks) + fib_pool_bytes(&fib->nodes.routes);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "base/compiler.h"
 #include "base/cpu.h"
 #include "route/fib4_impl.h"
 
@@ -7,9 +8,10 @@
 #endif
 
 /*
- * Addresses are taken in groups. Nothing in a group depends on another address of it, so that the
- * CPU has the loads of several groups under way at once; whether one of the answers is a node is
- * asked once a group, since such routes are rare and the branch would be guessed wrong.
+ * First without `front`. Addresses are taken in groups. Nothing in a group depends on another
+ * address of it, so that the CPU has the loads of several groups under way at once; whether one of
+ * the answers is a node is asked once a group, since such routes are rare and the branch would be
+ * guessed wrong.
  */
 #define GROUP   16u
 #define VECTORS 4u /* of 16 addresses, whose loads are under way together */
@@ -101,7 +103,85 @@ bulk_avx512(const struct fib4 *fib, const uint32_t *addrs, uint32_t *nh, unsigne
 }
 #endif
 
-fib4_bulk_fn *fib4_choose_bulk(void)
+/*
+ * And with it. The places of the bytes are read and their lines asked for before the first byte is
+ * needed, so that as many misses are under way as the CPU can have; a loop that goes all the way
+ * for one address after the other fills the CPU's queues with what waits for few of them. Scalar
+ * loads do as well as gathers here. The few addresses that need more are looked at when the group
+ * is done: a branch for each of them would be guessed wrong, and the misses behind it not begun.
+ */
+#define FRONT_GROUP 64u
+
+static void finish_front(const struct fib4 *fib, const uint32_t *addrs, uint32_t *nh,
+			 const uint32_t *at, unsigned n)
+{
+	const uint32_t *base = fib->nodes.blocks.base;
+	uint32_t addr[FRONT_GROUP], answer[FRONT_GROUP];
+	uint8_t list[FRONT_GROUP + 1], rest[FRONT_GROUP];
+	unsigned listed = 0, left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		list[listed] = (uint8_t)i;
+		listed += nh[i] >> 31;
+	}
+	for (unsigned k = 0; k < listed; k++) {
+		unsigned i = list[k], number = nh[i] & ~FIB_CHILD;
+
+		if (number == FIB_NUMBER_NONE) {
+			rest[left] = (uint8_t)i;
+			addr[left++] = addrs[i];
+			nh[i] = 0;
+			continue;
+		}
+		nh[i] = __atomic_load_n(fib4_front_local(&fib->front, at[i], addrs[i], number),
+					__ATOMIC_ACQUIRE);
+		ho_prefetch(base + (nh[i] & ~FIB_CHILD));
+	}
+	for (unsigned k = 0; k < listed; k++) {
+		unsigned i = list[k];
+
+		if (nh[i] & FIB_CHILD)
+			nh[i] = fib_node_entry(base, nh[i] & ~FIB_CHILD, addrs[i] & 0xff);
+	}
+	if (!left)
+		return;
+	fib->root_bulk(fib, addr, answer, left);
+	for (unsigned k = 0; k < left; k++)
+		nh[rest[k]] = answer[k];
+}
+
+static void bulk_front(const struct fib4 *fib, const uint32_t *addrs, uint32_t *nh, unsigned n)
+{
+	const uint8_t *byte = (const uint8_t *)fib->front.blocks.base;
+	const uint32_t *top = fib->front.top, *stands_for = fib->front.numbers.answer;
+	uint32_t at[FRONT_GROUP];
+
+	while (n) {
+		unsigned group = HO_MIN(n, FRONT_GROUP);
+		uint32_t any = 0;
+
+#pragma GCC unroll 8
+		for (unsigned i = 0; i < group; i++) {
+			at[i] = fib4_front_at(top, addrs[i]);
+			ho_prefetch(byte + at[i]);
+		}
+#pragma GCC unroll 8
+		for (unsigned i = 0; i < group; i++) {
+			unsigned number = __atomic_load_n(&byte[at[i]], __ATOMIC_ACQUIRE);
+			uint32_t answer = __atomic_load_n(&stands_for[number], __ATOMIC_ACQUIRE);
+
+			nh[i] = answer;
+			any |= answer;
+		}
+		if (any & FIB_CHILD)
+			finish_front(fib, addrs, nh, at, group);
+		addrs += group;
+		nh += group;
+		n -= group;
+	}
+}
+
+static fib4_bulk_fn *choose_root_bulk(void)
 {
 #if defined(__x86_64__)
 	enum ho_simd level = ho_simd_level();
@@ -113,4 +193,10 @@ fib4_bulk_fn *fib4_choose_bulk(void)
 		return bulk_popcnt;
 #endif
 	return bulk_scalar;
+}
+
+void fib4_choose_bulk(struct fib4 *fib)
+{
+	fib->root_bulk = choose_root_bulk();
+	fib->bulk = bulk_front;
 }

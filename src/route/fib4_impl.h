@@ -2,6 +2,9 @@
 /*
  * How the IPv4 table is laid out.
  *
+ * The table proper, which the writer goes by and lookups of one address use, is `root` and what it
+ * points to. Bulk lookups read the bytes of fib4_front.h first, which say the same.
+ *
  * `root` has one word of 64 bits for each /19. The lower half has a bit for each of its 32 /24s
  * (bit s: /24 s has another answer than /24 s - 1; bit 0 is 0), the upper half says where in the
  * pool its answers begin, one for each run of equal /24s. So the answer for a /24 is two loads
@@ -16,6 +19,7 @@
 #define HOLDOFF_ROUTE_FIB4_IMPL_H
 
 #include "route/fib4.h"
+#include "route/fib4_front.h"
 #include "route/fib_node.h"
 
 #define FIB4_ROOT_BITS 19
@@ -36,9 +40,11 @@ struct fib4_owner {
 typedef void fib4_bulk_fn(const struct fib4 *fib, const uint32_t *addrs, uint32_t *nh, unsigned n);
 
 struct fib4 {
+	struct fib4_front front;
 	uint64_t *root; /* FIB4_ROOTS */
 	struct fib_nodes nodes;
-	fib4_bulk_fn *bulk;
+	fib4_bulk_fn *bulk;       /* all that a bulk lookup does */
+	fib4_bulk_fn *root_bulk;  /* without `front` */
 	struct fib4_owner *owner; /* FIB4_ROOTS */
 	uint32_t *upper;          /* heap of the prefixes of 0 to 19 bits: next hops */
 	uint32_t same;            /* the highest of the answers n = n that was ever written */
@@ -52,6 +58,6 @@ static inline uint32_t fib4_answer_at(uint64_t word, unsigned slot)
 }
 
 /* Of the widest instructions that the CPU and HOLDOFF_SIMD allow. */
-fib4_bulk_fn *fib4_choose_bulk(void);
+void fib4_choose_bulk(struct fib4 *fib);
 
 #endif

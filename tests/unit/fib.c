@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "fib_model.h"
+#include "route/fib_numbers.h"
 
 static uint64_t random_state = 1;
 
@@ -181,7 +182,8 @@ static void random_operations(unsigned bits, bool deferred, uint64_t seed)
 	struct fib_reclaim reclaim = { hold, let_go, &held };
 	struct model *m = calloc(1, sizeof(*m));
 	unsigned ops = operations(), grow = 60;
-	uint8_t key[16], edge[4][16];
+	uint8_t key[16], edge[5][16];
+	uint32_t answer[5];
 	struct table t;
 	size_t empty;
 
@@ -219,10 +221,13 @@ static void random_operations(unsigned bits, bool deferred, uint64_t seed)
 				model_set(m, key, len, 0);
 		}
 		assert_int_equal(table_get(&t, key, len), model_get(m, key, len));
-		for (unsigned k = edges_of(edge, key, len, bits); k-- > 0;)
+		edges_of(edge, key, len, bits);
+		random_key(edge[4], bits);
+		table_bulk(&t, edge, answer, 5);
+		for (unsigned k = 0; k < 5; k++) {
 			check_lookup(&t, m, edge[k]);
-		random_key(key, bits);
-		check_lookup(&t, m, key);
+			assert_int_equal(answer[k], table_lookup(&t, edge[k]));
+		}
 		if (rnd(500) == 0)
 			let_go(&held);
 		if (i % 16384 == 0)
@@ -333,6 +338,110 @@ static void test_full_nodes(void **state)
 	}
 }
 
+/* All /24s of some /16s, with more next hops than there are numbers, in one /16 and in all. */
+static void test_many_hops(void **state)
+{
+	static uint32_t addr[4096], want[4096], have[4096];
+	struct held held = { NULL, &held.first };
+	struct fib_reclaim reclaim = { hold, let_go, &held };
+	struct fib_config config = { 0, &reclaim };
+	struct fib4 *fib;
+
+	random_state = 9;
+	assert_int_equal(fib4_create(&fib, &config, NULL), 0);
+	for (unsigned hops = 1; hops <= 4000; hops = hops * 5 / 2 + 1) {
+		for (unsigned i = 0; i < HO_ARRAY_LEN(addr); i++) {
+			addr[i] = 0x0a000000 + (i << 8) + rnd(256);
+			want[i] = 1 + hops * 7 + rnd(hops);
+			/* Of half, one address has another one. */
+			assert_int_equal(fib4_set(fib, addr[i], 24, i % 2 ? want[i] : 5, NULL), 0);
+			if (i % 2 == 0)
+				assert_int_equal(fib4_set(fib, addr[i], 32, want[i], NULL), 0);
+		}
+		fib4_lookup_bulk(fib, addr, have, HO_ARRAY_LEN(addr));
+		assert_memory_equal(have, want, sizeof(have));
+		for (unsigned i = 0; i < HO_ARRAY_LEN(addr); i += 2) {
+			assert_int_equal(fib4_del(fib, addr[i], 32), 0);
+			want[i] = 5;
+		}
+		fib4_lookup_bulk(fib, addr, have, HO_ARRAY_LEN(addr));
+		assert_memory_equal(have, want, sizeof(have));
+		if (hops % 2)
+			let_go(&held);
+	}
+	fib4_destroy(fib);
+}
+
+/* Routes that say what the default route says, in many /16s, and then another default route. */
+static void test_new_default(void **state)
+{
+	static uint32_t addr[30000], want[30000], have[30000];
+	struct fib4 *fib;
+	size_t empty;
+
+	assert_int_equal(fib4_create(&fib, NULL, NULL), 0);
+	for (unsigned pass = 0; pass < 2; pass++) {
+		assert_int_equal(fib4_set(fib, 0, 0, 5, NULL), 0);
+		if (pass == 0)
+			empty = fib4_memory_bytes(fib);
+		for (unsigned i = 0; i < HO_ARRAY_LEN(addr); i++)
+			assert_int_equal(fib4_set(fib, i << 16, 24, 5, NULL), 0);
+		assert_int_equal(fib4_set(fib, 0, 0, 7, NULL), 0);
+		for (unsigned inside = 0; inside < 2; inside++) {
+			for (unsigned i = 0; i < HO_ARRAY_LEN(addr); i++) {
+				addr[i] = (i << 16) + (inside ? 9 : 1 << 8);
+				want[i] = inside ? 5 : 7;
+			}
+			fib4_lookup_bulk(fib, addr, have, HO_ARRAY_LEN(addr));
+			assert_memory_equal(have, want, sizeof(have));
+		}
+		assert_int_equal(fib4_del(fib, 0, 0), 0);
+		for (unsigned i = 0; i < HO_ARRAY_LEN(addr); i++)
+			assert_int_equal(fib4_del(fib, i << 16, 24), 0);
+		assert_int_equal(fib4_set(fib, 0, 0, 5, NULL), 0);
+		assert_true(fib4_memory_bytes(fib) <= empty + 8);
+	}
+	fib4_destroy(fib);
+}
+
+/* A number is not given to another next hop before a grace period. */
+static void test_numbers(void **state)
+{
+	struct held held = { NULL, &held.first };
+	struct fib_reclaim reclaim = { hold, let_go, &held };
+	static struct fib_numbers n;
+	unsigned number;
+
+	fib_numbers_init(&n, &reclaim);
+	assert_int_equal(fib_numbers_of(&n, 0), 0);
+	for (unsigned i = 1; i < FIB_NUMBERS_END; i++) {
+		fib_numbers_refill(&n);
+		number = fib_numbers_of(&n, i * 1000);
+		assert_in_range(number, 1, FIB_NUMBERS_END - 1);
+		assert_int_equal(n.answer[number], i * 1000);
+		fib_numbers_use(&n, number, 2);
+	}
+	assert_int_equal(fib_numbers_of(&n, 7), FIB_NUMBER_NONE);
+	number = fib_numbers_of(&n, 5000);
+	fib_numbers_use(&n, number, -1);
+	fib_numbers_refill(&n);
+	assert_null(held.first);
+	fib_numbers_use(&n, number, -1);
+	/* Kept as long as nobody else wants it. */
+	assert_int_equal(fib_numbers_of(&n, 5000), number);
+	fib_numbers_refill(&n);
+	assert_non_null(held.first);
+	assert_int_equal(fib_numbers_of(&n, 5000), FIB_NUMBER_NONE);
+	fib_numbers_refill(&n);
+	assert_int_equal(fib_numbers_of(&n, 7), FIB_NUMBER_NONE);
+	assert_int_equal(n.answer[number], 5000);
+	let_go(&held);
+	fib_numbers_refill(&n);
+	assert_int_equal(fib_numbers_of(&n, 7), number);
+	assert_int_equal(fib_numbers_of(&n, 6000), fib_numbers_of(&n, 6000));
+	assert_int_equal(fib_numbers_of(&n, 8), FIB_NUMBER_NONE);
+}
+
 static void test_errors(void **state)
 {
 	uint8_t addr[16] = { 0x20, 1 };
@@ -377,7 +486,8 @@ int main(void)
 		cmocka_unit_test(test_random4), cmocka_unit_test(test_random4_deferred),
 		cmocka_unit_test(test_random6), cmocka_unit_test(test_random6_deferred),
 		cmocka_unit_test(test_levels),  cmocka_unit_test(test_full_nodes),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_errors),  cmocka_unit_test(test_many_hops),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_new_default),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
