@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "packet/parse.h"
 #include "route/fib6_impl.h"
 
@@ -78,29 +79,39 @@ static uint32_t cover_above(const struct fib6 *fib, uint32_t at)
 	return 0;
 }
 
-/* Brings `global` up to date where a route of len bits has changed something. */
+/* The n /24s from the one with index `first` on, of a /16 whose entry is a node. */
+static void fill_global(struct fib6 *fib, uint32_t first, uint32_t n, uint32_t node)
+{
+	uint32_t *global = &fib->global[first & (FIB6_GLOBALS - 1)], entry;
+
+	for (uint32_t i = 0; i < n; i++) {
+		entry = fib_node_entry(fib->nodes.blocks.base, node & ~FIB_CHILD,
+				       (first + i) & 0xff);
+		if (global[i] != entry)
+			__atomic_store_n(&global[i], entry, __ATOMIC_RELEASE);
+	}
+}
+
+/* Brings `global` up to date where a route of len bits has changed something and readers look. */
 static void update_global(struct fib6 *fib, const uint8_t *addr, unsigned len)
 {
-	uint32_t first = pk_load32(addr) >> 8, n = 1, root = 1u << 21, entry;
+	uint32_t first = pk_load32(addr) >> 8, n = 1, step;
 
 	if (len < 24) {
 		n = 1u << (24 - len);
 		first &= ~(n - 1);
 	}
 	/* Of what the route covers, the part in 2000::/3: /24s 2^21 to 2^22 - 1. */
-	if (first + n <= root || first >= 2 * root)
+	if (first + n <= FIB6_GLOBALS || first >= 2 * FIB6_GLOBALS)
 		return;
-	if (n > root) {
-		first = root;
-		n = root;
+	if (n > FIB6_GLOBALS) {
+		first = FIB6_GLOBALS;
+		n = FIB6_GLOBALS;
 	}
-	for (uint32_t i = first; i < first + n; i++) {
-		entry = fib->root[i >> 8];
-		if (entry & FIB_CHILD)
-			entry = fib_node_entry(fib->nodes.blocks.base, entry & ~FIB_CHILD,
-					       i & 0xff);
-		if (fib->global[i - root] != entry)
-			__atomic_store_n(&fib->global[i - root], entry, __ATOMIC_RELEASE);
+	step = HO_MIN(n, 256u);
+	for (uint32_t i = first; i < first + n; i += step) {
+		if (fib->root[i >> 8] & FIB_CHILD)
+			fill_global(fib, i, step, fib->root[i >> 8]);
 	}
 }
 
@@ -127,6 +138,9 @@ int fib6_set(struct fib6 *fib, const uint8_t addr[16], unsigned len, uint32_t nh
 		uint32_t *entry = &fib->root[pk_load16(addr)], now;
 
 		now = fib_node_set(&fib->nodes, *entry, addr + 2, len - FIB6_ROOT_BITS, nh, &added);
+		/* From now on readers look there: all of it must be right before. */
+		if (!(*entry & FIB_CHILD) && fib6_is_global(pk_load32(addr)))
+			fill_global(fib, pk_load32(addr) >> 16 << 8, 256, now);
 		if (now != *entry)
 			__atomic_store_n(entry, now, __ATOMIC_RELEASE);
 	}

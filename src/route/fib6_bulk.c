@@ -137,20 +137,26 @@ TARGET512 static inline __m512i step_512(const uint32_t *base, __m512i entry, __
 /* fib6_entry of 16 addresses. */
 TARGET512 static inline __m512i entries_512(const struct fib6 *fib, __m512i first)
 {
-	__mmask16 global =
+	const __mmask16 global =
 		_mm512_cmpeq_epi32_mask(_mm512_srli_epi32(first, 29), _mm512_set1_epi32(1));
-	__m512i slot = _mm512_srli_epi32(first, 8), entry;
+	__m512i entry = _mm512_i32gather_epi32(_mm512_srli_epi32(first, 16), fib->root, 4);
+	__m512i slot = _mm512_srli_epi32(first, 8);
+	__m512i at = _mm512_and_si512(slot, _mm512_set1_epi32(FIB6_GLOBALS - 1));
+	__mmask16 node = _mm512_movepi32_mask(entry);
 
-	entry = _mm512_mask_i32gather_epi32(
-		_mm512_setzero_si512(), global,
-		_mm512_and_si512(slot, _mm512_set1_epi32(FIB6_GLOBALS - 1)), fib->global, 4);
-	if (ho_unlikely(global != 0xffff)) {
-		entry = _mm512_mask_i32gather_epi32(entry, (__mmask16)~global,
-						    _mm512_srli_epi32(first, 16), fib->root, 4);
+	/* `global` holds for a /16 only what was there before its entry became a node: it is to be
+	 * read later. The CPU keeps the order of loads, the compiler by this. */
+	__atomic_signal_fence(__ATOMIC_ACQUIRE);
+	/* Where routes are, all need it: the CPU begins this load before the first has ended. */
+	if ((node & global) == 0xffff)
+		return _mm512_i32gather_epi32(at, fib->global, 4);
+	if (!node)
+		return entry;
+	entry = _mm512_mask_i32gather_epi32(entry, node & global, at, fib->global, 4);
+	if (ho_unlikely(node & (__mmask16)~global))
 		entry = step_512(fib->nodes.blocks.base, entry,
 				 _mm512_and_si512(slot, _mm512_set1_epi32(0xff)),
-				 _mm512_movepi32_mask(entry) & (__mmask16)~global);
-	}
+				 (__mmask16)(node & ~global));
 	return entry;
 }
 
