@@ -81,6 +81,7 @@ static void probe(const char *series, const char *tx, const char *warmup, const 
 	lab_scenario_free(s);
 }
 
+#ifndef LAB_RUNS_SHORT
 static void near(const char *what, double got, double expected, double percent)
 {
 	double error = (got / expected - 1) * 100;
@@ -97,7 +98,6 @@ static void near(const char *what, double got, double expected, double percent)
  * the places of bulk's frames, and no time on the wire to speak of. Behind the ring is the chip's
  * packet buffer.
  */
-#ifndef LAB_RUNS_SHORT
 static void a_full_ring_drains(void **state)
 {
 	static const struct {
