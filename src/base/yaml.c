@@ -10,6 +10,7 @@
 #include <yaml.h>
 
 #include "base/compiler.h"
+#include "base/yaml_shape.h"
 
 /* What libcyaml says of one failure arrives line by line: the causes, then where, innermost
  * first. */
@@ -67,7 +68,6 @@ static struct cyaml_config yaml_config(struct yaml_log *log)
 		.log_ctx = log,
 		.log_level = CYAML_LOG_ERROR,
 		.mem_fn = yaml_mem,
-		/* A file that refers to itself could grow without bound. */
 		.flags = CYAML_CFG_NO_ALIAS,
 	};
 }
@@ -101,34 +101,20 @@ static void find_key(yaml_parser_t *parser, struct yaml_log *log)
 	}
 }
 
-/* Where libyaml could not read on, or where the document begins when it could: libcyaml says
- * neither, and what it says no place of is the document as a whole. */
-static void find_problem(yaml_parser_t *parser, struct yaml_log *log)
+/* What libcyaml says no place of is the document as a whole: where it begins. */
+static void find_begin(yaml_parser_t *parser, struct yaml_log *log)
 {
 	yaml_event_t event;
-	bool end = false, begun = false;
-	unsigned line = 0, column = 0;
+	bool begun = false;
 
-	while (!end && yaml_parser_parse(parser, &event)) {
-		if (begun && !line) {
-			line = (unsigned)event.start_mark.line + 1;
-			column = (unsigned)event.start_mark.column + 1;
+	while (!log->line && yaml_parser_parse(parser, &event)) {
+		if (begun || event.type == YAML_STREAM_END_EVENT) {
+			log->line = (unsigned)event.start_mark.line + 1;
+			log->column = (unsigned)event.start_mark.column + 1;
 		}
 		begun = begun || event.type == YAML_DOCUMENT_START_EVENT;
-		end = event.type == YAML_STREAM_END_EVENT;
 		yaml_event_delete(&event);
 	}
-	if (end) {
-		log->line = line;
-		log->column = column;
-		return;
-	}
-	/* A byte that is no character has no mark of its own. */
-	log->line = (unsigned)HO_MAX(parser->problem_mark.line, parser->mark.line) + 1;
-	log->column = (unsigned)(parser->problem_mark.line >= parser->mark.line
-					 ? parser->problem_mark.column
-					 : parser->mark.column) +
-		      1;
 }
 
 static void find_place(yaml_parser_t *parser, cyaml_err_t rc, struct yaml_log *log)
@@ -136,7 +122,7 @@ static void find_place(yaml_parser_t *parser, cyaml_err_t rc, struct yaml_log *l
 	if (rc == CYAML_ERR_INVALID_KEY)
 		find_key(parser, log);
 	else if (!log->line)
-		find_problem(parser, log);
+		find_begin(parser, log);
 }
 
 static int yaml_result(const char *name, cyaml_err_t rc, const struct yaml_log *log,
@@ -170,8 +156,12 @@ int ho_yaml_load(const char *name, const void *text, size_t bytes,
 	struct cyaml_config config = yaml_config(&log);
 	yaml_parser_t parser;
 	cyaml_err_t rc;
+	int bad;
 
 	*out = NULL;
+	bad = ho_yaml_check_shape(name, text, bytes, err);
+	if (bad < 0)
+		return bad;
 	rc = cyaml_load_data(text, bytes, &config, schema, out, NULL);
 	if (rc == CYAML_OK && !*out)
 		return nothing_in(name, err);

@@ -161,7 +161,13 @@ static void test_errors(void **state)
 		{ "name: x\ntitle: t\nduration: 10\n", "s.yaml:" },
 		{ "", "s.yaml:1:1: there is nothing in it" },
 		{ "# nothing\n", "s.yaml:1:1: there is nothing in it" },
-		{ "name: x\ntitle: \"a\n", "s.yaml:2:1: libyaml: found unexpected end" },
+		{ "name: x\ntitle: \"a\n", "s.yaml:2:8: libyaml: found unexpected end" },
+		{ HEAD "  - name: a\n    name: b\n",
+		  "s.yaml:6:5: 'name' is given twice, first in line 5" },
+		{ HEAD "  - name: a\n---\nname: y\n", "s.yaml:6:1: a second document" },
+		{ "name: &x y\ntitle: *x\n", "s.yaml:2:8: aliases" },
+		{ "name: x\n\ttitle: y\n",
+		  "s.yaml:2:1: libyaml: found a tab character" },
 		{ "name: x\n\001: t\n", "s.yaml:" },
 		{ HEAD "  - name: a.b\n    profile: e5-2630\n",
 		  "s.yaml:5:11: 'a.b': a name is made" },
@@ -177,7 +183,7 @@ static void test_errors(void **state)
 		{ HOST
 		  "    chips:\n      - name: eth0\n        model: m\n        params: {tx: 1, tx: "
 		  "2}\n",
-		  "s.yaml:10:29: 'tx' is given twice" },
+		  "s.yaml:10:25: 'tx' is given twice" },
 		{ HOST "    chips:\n      - name: eth0\n        model: m\n        rx-mode: quick\n",
 		  "s.yaml:10:18: " },
 		{ HOST
