@@ -283,6 +283,18 @@ def exchange(shortcut, folder):
     return report, got
 
 
+def send(packets, last):
+    """From pa, by the router's MAC; waits for what `last` = (name, side) says. What came, by name."""
+    got = {}
+    sockets = packet_sockets()
+    for packet in packets:
+        sockets["pa"].send(bytes(Ether(src="02:00:00:00:00:a2", dst=MAC["ra"]) / packet))
+    receive(sockets, got, last)
+    for s in sockets.values():
+        s.close()
+    return got
+
+
 def local(folder):
     """What the table local has beside the addresses is the host's with the shortcut as well, although main has
     a route out."""
@@ -293,13 +305,8 @@ def local(folder):
     router = Router("yes", folder)
     got = {}
     try:
-        sockets = packet_sockets()
-        for name, packet in (("local4", ip("10.20.7.7")), ("local6", ip6("fd20:7::7")),
-                             ("last", ip(options=[IPOption_NOP()] * 4))):
-            sockets["pa"].send(bytes(Ether(src="02:00:00:00:00:a2", dst=MAC["ra"]) / packet / udp(name)))
-        receive(sockets, got, ("last", "pc"))
-        for s in sockets.values():
-            s.close()
+        got = send([ip("10.20.7.7") / udp("local4"), ip6("fd20:7::7") / udp("local6"),
+                    ip(options=[IPOption_NOP()] * 4) / udp("last")], ("last", "pc"))
     finally:
         report = router.end()
         run(f"ip -n {R} route del local 10.20.7.0/24 dev lo && ip -n {R} -6 route del local fd20:7::/64 dev lo")
@@ -315,13 +322,8 @@ def not_followed(folder):
     """A route for a type of service, which the kernel would heed and the router does not."""
     run(f"ip -n {R} route add 10.20.9.0/24 tos 0x10 via 10.3.0.2")
     router = Router("yes", folder)
-    got = {}
     try:
-        sockets = packet_sockets()
-        sockets["pa"].send(bytes(Ether(src="02:00:00:00:00:a2", dst=MAC["ra"]) / ip("10.20.9.9") / udp("tos")))
-        receive(sockets, got, ("tos", "pc"))
-        for s in sockets.values():
-            s.close()
+        send([ip("10.20.9.9") / udp("tos")], ("tos", "pc"))
     finally:
         report = router.end()
         run(f"ip -n {R} route del 10.20.9.0/24 tos 0x10")
@@ -339,12 +341,7 @@ def over_link(folder):
     run(f"ip -n {R} route add 10.28.0.0/16 via 10.3.0.2 mtu lock 2500")
     router = Router("yes", folder)
     try:
-        sockets = packet_sockets()
-        packet = ip("10.28.0.1") / udp("over-link", 2000)
-        sockets["pa"].send(bytes(Ether(src="02:00:00:00:00:a2", dst=MAC["ra"]) / packet))
-        receive(sockets, {}, ("over-link", "pc"))
-        for s in sockets.values():
-            s.close()
+        send([ip("10.28.0.1") / udp("over-link", 2000)], ("over-link", "pc"))
     finally:
         router.end()
 
